@@ -20,7 +20,7 @@ from minutch.commands.declaration import (
     Argument,
     Command,
     Option,
-    counted,
+    either_of,
     named,
     segment,
     segments_in,
@@ -106,11 +106,13 @@ class Arguments:
         for argument in self.command.arguments:
             if argument.field and argument.name in self.given:
                 found[argument.field] = self[argument.name]
+        # Parameters of the job are no fields of its settings.
         keys = {key for key, _ in self._parameters()}
         for option in self.command.options:
             if option.name not in self.given or option.required or option.key in keys:
                 continue
             value = self[option.name] if option.value else option.gives
+            # `-checkNew -checkKnown`: switches that unite in one field.
             if isinstance(value, frozenset):
                 value |= found.get(option.key, frozenset())
             found[option.key] = option.collect(value) if option.is_list else value
@@ -136,9 +138,11 @@ class Arguments:
             return own
         values = list(own or ())
         values += [value for o in others if o.type is not segments_in for value in self[o.name]]
+        # Apart: a folder of -dir stands for what is in it, a segment for itself.
         folders = [value for o in others if o.type is segments_in for value in self[o.name]]
         if one.type is not segment:
             return values + folders
+        # Here, so that commands without segments start without it.
         from minutch.cycle.segment.store import segments_at
 
         return [found.path for found in segments_at(values, folders)]
@@ -154,6 +158,7 @@ def fail(message: str, command: Command) -> NoReturn:
 def database(word: str | Path, name: str) -> Path:
     """Returns a database's path: of the one called `name` in it if `word` is a crawl's folder."""
     path = as_path(word)
+    # People name the crawl's folder, Nutch its crawldb/.
     inner = path / name
     return inner if not (path / "current").exists() and inner.is_dir() else path
 
@@ -185,6 +190,7 @@ class _Parser:
             option = self.named(word)
             if option is not None:
                 self.put(option, self.take(option, words))
+            # Not a positional word: a misspelt option would be taken for a path and made there.
             elif _looks_like_option(word):
                 self.fail(f"unknown option {word}{_suggestion(word, self.known)}")
             else:
@@ -203,6 +209,7 @@ class _Parser:
         if len(found) < len(needed):
             names = [f"<{one.name}>" for one in needed[len(found) :]]
             self.result.fail(f"too few arguments: {' and '.join(f'no {name}' for name in names)}")
+        # Words beyond the needed ones go to optional arguments from left to right.
         spare, words = len(found) - len(needed), list(found)
         for one in declared:
             least = int(one in needed)
@@ -225,6 +232,7 @@ class _Parser:
 
     def named(self, word: str) -> Option | None:
         word = self.fold(word)
+        # Nutch writes -topN, other tools --json: either is understood.
         return self.known.get(word) or self.known.get(_other_spelling(word))
 
     def fold(self, word: str) -> str:
@@ -239,10 +247,12 @@ class _Parser:
             return True
         names = option.value.split()
         if option.many:
+            # Up to the next known option: values may begin with a dash.
             count = next((i for i, word in enumerate(words) if self.named(word)), len(words))
             taken, words[:] = words[:count], words[count:]
             return [self.value(option, word) for word in taken] or self.lacks(option, names[0])
         if names[0].startswith("["):
+            # `-near crawl/crawldb`: the next word is no number of bits, and so not the option's.
             is_there = words and _converts(option.type, words[0])
             return self.value(option, words.pop(0)) if is_there else option.type("")
         values = [
@@ -259,7 +269,7 @@ class _Parser:
 
     def convert(self, one: Argument | Option, name: str, value: str, word: str) -> Any:
         if one.choices and word not in one.choices:
-            self.wrong(f"{name}: expected {counted(one.choices)}, found {word!r}")
+            self.wrong(f"{name}: expected {either_of(one.choices)}, found {word!r}")
         most = one.most if isinstance(one, Option) else None
         if most is not None:
             bounds = f"{one.least} to {most}"
@@ -270,8 +280,10 @@ class _Parser:
         try:
             found = one.type(word)
         except ValueError as exc:
+            # Own types say what they expect; int and float say "invalid literal".
             said = str(exc) if str(exc).startswith("expected") else f"expected {bounds}"
             self.wrong(f"{name}: {said}, found {word!r}")
+        # NaN is in no bounds, too.
         if one.least is not None and not one.least <= found <= (found if most is None else most):
             self.wrong(f"{name}: expected {bounds}, found {word}")
         return found
@@ -305,6 +317,7 @@ def _converts(convert: Any, word: str) -> bool:
 
 
 def _looks_like_option(word: str) -> bool:
+    # -1 and -.5 are numbers, a single dash is standard input.
     return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
 
 

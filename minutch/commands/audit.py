@@ -42,6 +42,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
             if folder is not None and finding.rows is not None:
                 path = folder / f"{finding.rule.id}.csv"
                 try:
+                    # Whole or not there: a script that reads it while the audit runs sees no half.
                     with WholeFile(path, sums=False) as file:
                         for text in csv_of(finding.rows):
                             file.write(text.encode())
@@ -53,6 +54,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
         context.print(strictjson.dumps([_as_json(finding) for finding in found], indent=2))
     else:
         _show(found, str(crawl.path), folder, context)
+    # They are listed from the worst on.
     failing = SEVERITIES[: SEVERITIES.index(threshold) + 1] if threshold else ()
     return int(any(finding.count and finding.rule.severity in failing for finding in found))
 
@@ -111,5 +113,6 @@ def _show(found: Sequence[Finding], crawl: str, folder: Path | None, context: Jo
     for remedy, names in unknown.items():
         said = f"not to be told: {', '.join(names)}"
         context.print(f"{folded(said, width)}\n  {folded(remedy, width, 2)}")
+    # Rules that could not be asked have not found nothing.
     quiet = sum(finding.rows is not None and not finding.count for finding in found)
     context.print(f"{counted(quiet, 'rules')} found nothing." if some else "Nothing was found.")

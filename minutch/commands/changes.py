@@ -75,6 +75,7 @@ def _since(word: str, context: JobContext) -> Since:
             "--since: expected a segment's name, a time (2026-03-16, 2026-03-16T09:30), 7d, 24h or"
             f" 30m, found {word!r}"
         ) from exc
+    # UTC, as all dates that are printed.
     return Since(int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000))
 
 
@@ -136,6 +137,7 @@ def _marked(pieces: list[tuple[str, str]]) -> Iterator[str]:
     """Yields a line of what was, and one of what is; words that changed are between asterisks if
     others stay.
     """
+    # Where nothing stays, marks around all words would say nothing.
     is_part = any(op == SAME for op, _ in pieces)
     for kind in (REMOVED, ADDED):
         if any(op == kind for op, _ in pieces):

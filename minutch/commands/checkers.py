@@ -93,6 +93,7 @@ def show_pages(checker: PageChecker, arguments: Arguments, context: JobContext) 
             why = "" if error.status is None else reason(error.status)
             if _NAMES_A_PROPERTY.search(why):
                 context.err.write(f"hint: {why}\n")
+            # AbstractChecker prints an empty line for a page that failed.
             context.print("")
             return FAILED
         return 0
@@ -104,6 +105,7 @@ def page_answers(checker: PageChecker, err: TextIO) -> Callable[[str], str]:
     lock = threading.Lock()
 
     def answer(url: str) -> str:
+        # Connections are answered by threads; plugins, and the loop that fetches, belong to one.
         with lock:
             try:
                 return checker.check(url)
@@ -157,6 +159,7 @@ def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
 def _as_fetched(url: str, data: ParseData) -> ParseData:
     return (
         replace(data, content_meta=Headers(data.content_meta))
+        # Plugins of HTTP alone have such a tree.
         if url[:4].lower() == "http"
         else data
     )
@@ -203,6 +206,7 @@ def check_robots(
     """
     conf = _with_agents(context.conf, options.agents)
     rules = _rules(source, conf)
+    # RobotRulesParser has a SuffixStringMatcher of them: example.org stands for its subdomains.
     allowlist = tuple(host for host in conf.get_strings("http.robot.rules.allowlist") if host)
     verdicts = []
     for url in urls:
@@ -227,11 +231,13 @@ def _with_agents(conf: Configuration, agents: str) -> Configuration:
     if conf.get("http.agent.name"):
         return conf
     first = conf.get_text("http.robots.agents").split(",")[0].strip()
+    # A file can be checked before anybody has a name; requests can't be made so.
     return conf.with_values({"http.agent.name": first or "*"})
 
 
 def _rules(source: str, conf: Configuration) -> RobotRules:
     if _IS_URL.match(source) is not None:
+        # Only then does a protocol hand on the file itself, which is logged below.
         keeps = conf.get_boolean("fetcher.store.robotstxt")
         return eventloops.run(_fetched_rules(source, ProtocolFactory(conf), keeps=keeps))
     try:

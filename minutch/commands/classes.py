@@ -64,6 +64,7 @@ def textprofilesignature(arguments: Arguments, context: JobContext) -> int:
     signature = TextProfileSignature(context.conf)
     for path in sorted(entry for entry in folder.iterdir() if entry.is_file()):
         data = path.read_bytes()
+        # TextProfileSignature.main reads line by line and joins by \n, which the profile then sees.
         text = "\n".join(data.decode("utf-8", "replace").splitlines())
         context.print(f"{path}\t{signature.calculate(Content(content=data), text).hex()}")
     return 0

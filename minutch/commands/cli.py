@@ -55,9 +55,11 @@ class Invocation:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code. Terminals receive no control characters of pages."""
+    # First of all: an error about a page's URL may hold escape sequences, too.
     sys.stdout, sys.stderr = guard(sys.stdout), guard(sys.stderr)
     # NumPy would start threads for linear algebra, which no job needs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Else a program calls, and its own argv says nothing of how minutch is run.
     if argv is None:
         processwide.change(program=_typed(os.environ))
     words = list(sys.argv[1:] if argv is None else argv)
@@ -69,10 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _dispatch(name, rest, verbose)
         sys.stdout.flush()
     except BrokenPipeError:
+        # Python flushes stdout at its end, and would say that the pipe is broken.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return flow.BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001 - reported in a line
         return _failed(exc, flow.find(name), verbose)
+    # -1 is 255 to a shell.
     return code & 0xFF
 
 
@@ -82,6 +86,7 @@ def _typed(environment: Mapping[str, str]) -> str:
     import shutil
 
     name = environment.get("MINUTCH_PROGRAM") or sys.argv[0]
+    # `python -m minutch`: argv[0] is a path that nobody typed.
     if Path(name).name == "__main__.py":
         safe = ["-P"] if sys.flags.safe_path else []
         return shlex.join([sys.orig_argv[0], *safe, "-m", "minutch"])
@@ -116,6 +121,7 @@ def _say(text: str, code: int) -> int:
 
 def _failed(exc: BaseException, command: Command | None, verbose: bool) -> int:
     """Reports an error in a line or two; returns the exit code."""
+    # Anything else is a bug, and its traceback the only trace of it.
     expected = isinstance(exc, MinutchError | OSError | KeyboardInterrupt)
     if verbose or not expected:
         import traceback
@@ -138,6 +144,7 @@ def _failed(exc: BaseException, command: Command | None, verbose: bool) -> int:
         hint = "this is a bug in minutch; please include the lines above in a report"
     _complain(_one_line(exc), hint)
     own = exc.exit_code if isinstance(exc, MinutchError) else FAILED
+    # Some of Nutch's commands fail with -2.
     return command.error_exit if command and own == FAILED else own
 
 
@@ -156,6 +163,7 @@ def _complain(message: str, hint: str, usage: str = "") -> None:
 
 
 def _has_colour(stream: TextIO) -> bool:
+    # no-color.org: whatever its value, but not where it is empty.
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -198,6 +206,7 @@ def run_command(
     """Finds a command, sets up configuration and log, and runs it. Raises MinutchError."""
     command = _command(name)
     invocation = parse_generic(words)
+    # Before configuration and log: help is to be had where they are wrong.
     if any(word in _HELP for word in invocation.args):
         return _help([command.name, *invocation.args[:1]], 0)
     _set_up_log(environment, verbose, only_live=command.live and not verbose)
@@ -211,10 +220,12 @@ def run_job(
     """Runs a command with the process's streams."""
     from minutch.job import JobContext, set_up_process
 
+    # Else hdfs://host/path would be a folder `hdfs:` here.
     remote = next((word for word in args if word.startswith(flow.REMOTE_PREFIXES)), None)
     if remote is not None and not command.remote:
         raise ConfigError(f"{command.name} works with local files only, not with {remote}")
     if hasattr(sys.stdout, "reconfigure"):
+        # In a locale C, too: URLs have other letters, and names of files bytes that are no UTF-8.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     set_up_process(conf)
     context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
@@ -247,6 +258,7 @@ def parse_generic(words: Sequence[str]) -> Invocation:
             break
     while rest:
         word = rest.pop(0)
+        # Behind the generic options Hadoop leaves -D to the command; people write it there.
         if word == "-D" and rest and "=" in rest[0]:
             word += rest.pop(0)
         if _is_definition(word):
@@ -278,6 +290,7 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
     home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME
     here = Path("conf")
     named = {folder.resolve() for folder in (home / "conf", *folders)}
+    # Whoever has named it, or works in the checkout, knows whose it is.
     if here.is_dir() and here.resolve() not in named:
         refuse_anybodys(here, "the working folder's configuration is used unasked")
         folders.append(here)
@@ -289,6 +302,7 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
         extra=invocation.extra,
         overrides=invocation.overrides,
         environment=environment,
+        # What Hadoop's files ask of Java: hadoop.tmp.dir is /tmp/hadoop-${user.name}.
         system={
             "user.dir": os.getcwd(),  # noqa: PTH109 - a string is wanted
             "user.home": environment.get("HOME", "/"),

@@ -85,6 +85,7 @@ def _subjects() -> list[str]:
 
 
 def _bash(properties: str) -> str:
+    # Written into the script: no key press starts a process of 60 ms.
     words = {command.name: " ".join(options_of(command)) for command in flow.commands().values()}
     subjects = " ".join(_subjects())
     topics = (
@@ -144,12 +145,14 @@ def _fish(properties: str) -> str:
         )
         seen = f"'__fish_seen_subcommand_from {command.name}'"
         for option in options_of(command):
+            # fish tells --long from the -long of old tools, as Nutch's are.
             kind = "-l" if option.startswith("--") else "-o"
             lines.append(f"complete -c minutch -n {seen} {kind} {option.lstrip('-')}")
     return "\n".join(lines)
 
 
 def _quoted(text: str) -> str:
+    # Shells differ in how a quote is escaped within quotes.
     return "'" + text.replace("'", "’") + "'"
 
 

@@ -54,6 +54,8 @@ def run(arguments: Arguments, context: JobContext) -> int:
     with ExitStack() as stack:
         if wishes is not None:
             conf, told = _wished(wishes, crawl_dir, context)
+            # Again: what is wished may change what a process shares, such as memory or the suffix
+            # list.
             set_up_process(conf)
             context, options = replace(context, conf=conf), replace(options, remembered=told)
             wishes = replace(wishes, urls=with_schemes(crawl_dir, wishes.urls, context))
@@ -102,6 +104,7 @@ def _wished(
     """
     conf = context.conf.of_crawl(crawl_dir, NEW_CRAWLS)
     wished = wishes.properties(conf)
+    # In a script nobody answers: there the fetch fails, and says which property is missing.
     if not conf.with_values(wished).get_trimmed("http.agent.name") and context.stdin.isatty():
         context.print("Site owners see who calls. What is your crawler's name (http.agent.name)?")
         wished["http.agent.name"] = context.stdin.readline().strip()
@@ -112,6 +115,7 @@ def _wished(
 def _seed_file(urls: Sequence[str]) -> Iterator[Path]:
     with TemporaryDirectory(prefix="minutch-") as folder:
         path = Path(folder) / "seeds.txt"
+        # argv has bytes that are no UTF-8 as surrogates.
         path.write_text("".join(f"{url}\n" for url in urls), "utf-8", "surrogateescape")
         yield path
 
@@ -148,6 +152,7 @@ def parse_options(arguments: Arguments) -> tuple[Path, CrawlOptions, Wishes | No
         arguments.fail("the seeds are given twice")
     if rounds and not _is_number(rounds):
         arguments.fail(f"<num_rounds>: expected a number, found {rounds!r}")
+    # Nutch's crawl with -1 rounds ends when nothing is due, or waits: --wait says how long.
     has_wait = "--wait" in arguments.given
     where = seeds[0] if seeds else arguments["-s"]
     options = arguments.made(
@@ -165,6 +170,7 @@ def _wishes(arguments: Arguments) -> Wishes | None:
     """Returns what is wished of a site: where the first word is a URL, or a file of URLs."""
     words = arguments.positional
     urls = [] if arguments["-s"] else list(takewhile(_is_url, words))
+    # With a number of rounds it is Nutch's own form, whose seeds may be a file, too.
     if not (urls or _is_number(words[-1])) and len(words) < 3 and as_path(words[0]).is_file():
         urls = [url for frame in read_seeds(as_path(words[0])) for url in frame["url"]]
         if not urls:
@@ -204,6 +210,7 @@ def _is_url(word: str) -> bool:
     if match is None or (Path(word).exists() and not is_a_crawl(Path(word))):
         return False
     is_named = match["port"] or not match["name"] or match["name"].lower() == "localhost"
+    # `seeds.d` is a folder to be, `example.org` a host: .org is a public suffix, .d is none.
     return bool(is_named) or suffix_of(match["name"].lower()) is not None
 
 

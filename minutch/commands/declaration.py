@@ -200,13 +200,14 @@ class Command:
 
 def named(where: str, module: str = "") -> Any:
     """Imports what "module:name" stands for; a `name` alone is in `module`."""
+    # Declarations name functions by text: help and completion import none of the jobs.
     from importlib import import_module
 
     module, _, name = where.rpartition(":") if ":" in where else (module, "", where)
     return getattr(import_module(module), name)
 
 
-def counted(choices: Mapping[str, Any] | tuple[str, ...]) -> str:
+def either_of(choices: Mapping[str, Any] | tuple[str, ...]) -> str:
     """Returns choices as they stand in a sentence: `none, host or domain`."""
     *others, last = choices
     return f"{', '.join(others)} or {last}" if others else last

@@ -37,6 +37,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
     url, crawl = _url_and_crawl(arguments)
     resolve = addresses_of if arguments["--resolve"] else None
     options = ExplainOptions(arguments.made(GenerateOptions), arguments["--quick"], resolve)
+    # The crawl may not be named in the command line, which loaded the configuration by its words.
     context = replace(context, conf=context.conf.of_crawl(crawl).freeze())
     facts: Explanation | Overview
     if url is None:
@@ -61,6 +62,7 @@ def _url_and_crawl(arguments: Arguments) -> tuple[str | None, Path]:
         return url, Path(crawl)
     if not words or Path(words[0]).is_dir():
         return None, Path(*words) if words else Path(DEFAULT_CRAWL)
+    # A folder that is misspelt: it would be "not in this crawl" as a URL.
     if not _SCHEME.match(words[0]) and ("/" in words[0] or "." not in words[0]):
         raise StoreError(f"{words[0]} is neither a URL nor a folder")
     return words[0], Path(DEFAULT_CRAWL)
@@ -74,6 +76,7 @@ def whatif(arguments: Arguments, context: JobContext) -> int:
     before, after = context.conf.proposed(crawl, proposal)
     options = arguments.made(GenerateOptions, filtering=arguments["--filter"])
     if "-topN" not in arguments.given:
+        # generate alone takes all that is due; what people run is crawl, with its size of a round.
         options = replace(options, top_n=CrawlOptions().size)
     context = replace(context, conf=after.freeze())
     found = forecast(crawl, before.freeze(), after, options, context=context)

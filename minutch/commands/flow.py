@@ -101,4 +101,4 @@ def suggestions(name: str, others: Sequence[str] = ()) -> list[str]:
     """Returns commands, and names among `others`, that are similar to `name`."""
     from difflib import get_close_matches
 
-    return get_close_matches(name.lower(), [*commands(), *others], 3, 0.6)
+    return get_close_matches(name.lower(), [*commands(), *others])

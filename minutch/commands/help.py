@@ -73,6 +73,7 @@ def _synopsis(command: Command) -> str:
         parts.append(f"[{text}]" if argument.is_optional else text)
     for option in command.options:
         if option.name not in taken and not option.of:
+            # One spelling is enough there; the table below has the short one.
             text = spelled(option).rpartition(", ")[2]
             parts.append(text if option.required else f"[{text}]")
     return " ".join(parts)

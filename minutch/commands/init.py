@@ -119,6 +119,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
 def _write(path: Path, text: str) -> bool:
     """Writes a file unless it exists. Returns True if it was written."""
     try:
+        # What a killed init left half-written.
         clear(path.parent, f".{path.name}-")
         if path.is_file():
             return False
@@ -141,6 +142,7 @@ def init_plugin(arguments: Arguments, context: JobContext) -> int:
     name, point = arguments["name"], arguments["--point"]
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         arguments.fail(f"{name} is no id: small letters and digits, with single dashes between")
+    # Not `required`: the usage would not say which there are.
     if point is None:
         points = ", ".join(arguments.command.options[0].choices)
         arguments.fail(f"which kind of plugin? --point is one of {points}")

@@ -39,6 +39,7 @@ def showproperties(args: list[str], context: JobContext) -> int:
     conf = context.conf
     context.print(f"{'conf.name':<32}  {'conf.value':>24}  {'substituted.value':>20}")
     context.print(_RULE)
+    # A property with a harmless name may be ${of.a.secret}.
     secrets = {value for name, value in conf.items() if shown(name, value) == HIDDEN}
     for name, value in conf.items():
         raw, expanded = shown(name, conf.raw(name) or ""), shown(name, value)
@@ -76,6 +77,7 @@ def plugin(args: list[str], context: JobContext) -> int:
         fail("too few arguments: no <className>", flow.commands()["plugin"])
     url_filter = _url_filter(repository, args[0], args[1])
     if url_filter is not None:
+        # RegexURLFilterBase.main.
         for line in context.stdin:
             context.print(_filtered(url_filter, line.rstrip("\r\n")))
         return 0

@@ -34,6 +34,7 @@ def generate(arguments: Arguments, context: JobContext) -> int:
     hostdb = arguments["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
     result = arguments.call(context, hostdb=as_path(hostdb) if hostdb else None)
     context.report("Generator", result.counters)
+    # Generator.run; bin/crawl ends its rounds by it.
     return 0 if result.segments else 1
 
 
@@ -61,10 +62,12 @@ def fetch(arguments: Arguments, context: JobContext) -> int:
             server = stack.enter_context(closing(LiveServer(watch, settings, port, "-metrics")))
             serving, context = server.running, replace(context, watch=watch)
             context.print(server.says)
+            # Scripts read the address of a port 0 from a pipe while the fetch goes on.
             context.out.flush()
         counters = context.reports["Fetcher"] = job(
             segment, arguments.settings(), context=context, serving=serving
         )
+    # A seed on a private network: exit code 0 had told nobody that nothing was asked for.
     if 0 < counters["generated"] == counters.get(Outcome.SKIPPED_REFUSED.label, 0):
         raise MinutchError(
             "nothing was fetched: this crawler's own settings refuse all pages",
@@ -98,12 +101,14 @@ def index(arguments: Arguments, context: JobContext) -> int:
     if not arguments.words:
         arguments.fail("")
     words = [arguments["crawldb"], *arguments["segment"]] if arguments["crawldb"] else []
+    # With -nocrawldb the first word is a segment (IndexingJob.run).
     crawldb = None if arguments["-nocrawldb"] or not words else words.pop(0)
     segments = segments_at(words, arguments["-dir"] or ())
     for segment in segments:
         segment.check()
         if not segment.path.is_dir():
             log.error("Input path does not exist: %s", segment.path)
+    # SegmentChecker.isIndexable: others are logged and left out.
     paths = [one.path for one in segments if one.path.is_dir() and one.is_complete()]
     if not paths:
         arguments.fail(
@@ -152,8 +157,8 @@ def unlock(arguments: Arguments, context: JobContext) -> int:
 
 
 def _locks(folder: Path) -> Iterator[Path]:
-    """Yields the lock files of a folder and of those in it, two levels down (segments of a crawl,
-    the fetcher's in them).
+    """Yields the lock files of a folder and of those in it, three levels down: of a crawl's
+    databases, its segments, and what a fetcher locks in them.
     """
     for pattern in ("", "*/", "*/*/", "*/*/*/"):
         yield from sorted(folder.glob(f"{pattern}{LOCK_NAME}"))
@@ -195,6 +200,7 @@ def _compact(arguments: Arguments, context: JobContext) -> int:
     if databases and known is None:
         raise StoreError(f"there is no CrawlDb {database}")
     current = Round.load(crawl)
+    # The round that a crawl is in: its segments are still written to.
     leave = [] if current is None else [current.segment, *current.open]
     context.report("SegmentMerger", compact(folder, known, CompactOptions(leave), context=context))
     return 0

@@ -29,6 +29,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
     folder = None
     try:
         folder = folder_of(path, conf)
+    # Rules are told also where none could be written.
     except ConfigError:
         if is_applied:
             raise

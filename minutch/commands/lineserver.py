@@ -42,6 +42,7 @@ def answer_lines(arguments: Arguments, answer: Callable[[str], str], context: Jo
 class LineServer(socketserver.ThreadingTCPServer):
     """Answers each connection's first line, or all if `keep_open`. Listens on loopback only."""
 
+    # A port is free again at once, not after the minute of TIME_WAIT.
     allow_reuse_address = True
     daemon_threads = True
 
@@ -58,6 +59,7 @@ class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         while raw := self.rfile.readline(MAX_LINE):
             line = raw.decode("utf-8", "replace").rstrip("\r\n")
+            # AbstractChecker takes shorter lines for none.
             if len(line.strip()) > 1:
                 try:
                     answer = self.server.answer(line)

@@ -128,12 +128,14 @@ def _items(block: list[str]) -> Iterator[list[str]]:
 def _table(rows: list[list[str]]) -> list[str]:
     """Columns side by side, cells broken into lines where a row is too wide."""
     head, under, *body = rows
+    # Markdown wants a head; one without words is there for that alone.
     rows = [head, *body] if any(head) else body
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     least = [
         max(len(word) for cell in column for word in cell.split() or [""]) for column in columns
     ]
+    # The widest column gives way, column by column, down to its longest word.
     while sum(widths) + 2 * (len(widths) - 1) > WIDTH and widths != least:
         widest = max(
             range(len(widths)), key=lambda column: (widths[column] > least[column], widths[column])

@@ -35,6 +35,7 @@ def readdb(args: list[str], context: JobContext) -> int:
     command = flow.commands()["readdb"]
     if not args:
         fail("", command)
+    # CrawlDbReader.run goes through its arguments and does each as it meets it.
     starts = [i for i, word in enumerate(args) if word in _MODES]
     if starts == [0]:
         fail("too few arguments: no <crawldb>", command)
@@ -42,6 +43,7 @@ def readdb(args: list[str], context: JobContext) -> int:
     path = database(parse(alone, args[: starts[0]] if starts else args)["crawldb"], "crawldb")
     if not starts:
         fail(f"say what to read: {', '.join(_MODES)}", command)
+    # All are parsed before the first is answered: an error in the last one comes at once.
     asked = [
         (_MODES[args[start]], _of_mode(command, args[start], args[start:end]))
         for start, end in pairwise([*starts, len(args)])
@@ -77,6 +79,7 @@ def _url(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
 def entry(db: CrawlDb, url: str) -> str:
     """Returns the entry of a URL as text."""
     datum = db.get(url)
+    # CrawlDbReader.readUrl's words.
     return f"URL: {url}\n{'not found' if datum is None else datum}\n"
 
 
@@ -144,7 +147,7 @@ def readlinkdb(arguments: Arguments, context: JobContext) -> int:
     elif arguments["-dump"] is not None:
         from minutch.cycle.linkdb.dump import LinkDumpOptions, readlinkdb_dump
 
-        options = LinkDumpOptions(arguments["-regex"])
+        options = arguments.made(LinkDumpOptions)
         counters = readlinkdb_dump(db.path, arguments["-dump"], options, context=context)
         context.report("LinkDb dump", counters)
     elif arguments["-listen"] is not None or arguments["-stdin"]:
@@ -161,6 +164,7 @@ def inlinks(db: LinkDb, url: str) -> str:
     """Returns the links to `url`, a line each, or that there are none. StoreError, FormatError."""
     found = db.get(url)
     if found is None:
+        # LinkDbReader's words.
         return " - no link information.\n"
     return "".join(f"{link.to_string(db.layout)}\n" for link in found) + "\n"
 
@@ -180,11 +184,7 @@ def readhostdb(arguments: Arguments, context: JobContext) -> int:
     from minutch.cycle.hostdb.dump import ReadHostDbOptions
     from minutch.cycle.hostdb.dump import readhostdb as job
 
-    options = ReadHostDbOptions(
-        homepages=arguments["-dumpHomepages"],
-        hostnames=arguments["-dumpHostnames"],
-        expression=arguments["-expr"],
-    )
+    options = arguments.made(ReadHostDbOptions)
     context.report("ReadHostDb", job(hostdb, arguments["output"], options, context=context))
     return 0
 
@@ -195,6 +195,7 @@ def _host(arguments: Arguments) -> str:
 
     word: str = arguments["-get"]
     try:
+        # The usage of ReadHostDb says a URL, its look-up wants a host.
         return parts.parse(word).host.lower() if "://" in word else word
     except UrlError as exc:
         arguments.fail(f"-get: {exc}")
@@ -214,6 +215,7 @@ def readseg(arguments: Arguments, context: JobContext) -> int:
         arguments.fail(f"say first what to do: {', '.join(_READSEG)}; found {first}")
     folders = [
         name
+        # -nocontent, -nofetch, -noparse, -noparsedata ...
         for name in LAYOUTS
         if not arguments[f"-no{name.removeprefix('crawl_').replace('_', '')}"]
     ]

@@ -24,6 +24,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
             context.print(hit.as_json())
     else:
         _show(results, first, context)
+        # Each suggestion is a search of its own: only where there is nothing else to show.
         for other, hits in () if results.count else suggestions(searcher, query):
             context.print(f"  instead: {visible_line(other)}  ({counted(hits, 'documents')})")
     return 0 if results.hits else 1

@@ -29,6 +29,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
         raise StoreError(f"Input path does not exist: {crawl}")
     host = arguments.get("-host", "localhost")
     searcher = Searcher(arguments["-index"] or crawl / "index")
+    # A port that is taken is said before the index is opened for the first page.
     listener = listen(host, port)
     try:
         asyncio.run(_serve(listener, host, searcher, CrawlFiles(crawl), context))
@@ -52,6 +53,7 @@ async def _serve(
     shown = f"[{host.strip('[]')}]" if ":" in host else host
     hosts = {*LOCAL, shown.lower()} | (set() if is_local(host) else {socket.gethostname().lower()})
 
+    # Nobody needs a token to read; by any address, since 0.0.0.0 has no name of its own.
     access = Access(None, frozenset(hosts), any_address=True)
 
     def report() -> str:

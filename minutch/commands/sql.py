@@ -42,6 +42,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
         arguments["-parquet"],
     )
     if asked is not None:
+        # All are taken apart before the first runs.
         for statement in list(statements(asked)) or arguments.fail("the statement is empty"):
             answer(statement)
     elif context.stdin.isatty():
@@ -81,8 +82,10 @@ class Answers:
         """Prints all rows, or in a terminal the first ones, cut to its width."""
         terminal = self._context.out.isatty()
         if not terminal:
+            # All rows: widths of columns need them. Who pipes a large answer takes -csv or -json.
             frame = rows.collect(engine="streaming")
         else:
+            # One more than are shown tells whether there are others; the rest is never made.
             frame = first_rows(_batches(rows), rows.collect_schema(), MOST + 1)
         for line in text_table(
             frame.head(MOST) if terminal else frame,
@@ -205,6 +208,7 @@ def line_editing(words: Iterable[str]) -> Iterator[None]:
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n,()=<>;")
     readline.parse_and_bind(
+        # macOS and some builds of Python have libedit under the name of readline.
         "bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete"
     )
     if history is not None:

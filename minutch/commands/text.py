@@ -49,6 +49,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
     words = arguments["path"]
     if sum(map(bool, map(arguments.__getitem__, _FORMS))) > 1:
         arguments.fail(f"one of {' and '.join(_FORMS)}")
+    # `text crawl http://...`: pages that are stored; nothing is fetched.
     if _URL.match(words[-1]) and Path(words[0]).is_dir():
         return _of_crawl(Path(words[0]), words[1:], arguments, context)
     failed = 0
@@ -57,6 +58,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
             try:
                 if _URL.match(word):
                     show.page(show.reader.fetch(word))
+                # As `hadoop fs -text` takes a local file.
                 elif show.is_page(path := Path(word.removeprefix("file:"))):
                     show.page(show.reader.of_file(path))
                 else:
@@ -110,6 +112,7 @@ class _Pages:
         is_plain = self._arguments["-json"] or path.is_dir() or texts.is_sequence_file(path)
         if is_plain or codec_for(path.name) is not None:
             return False
+        # By content, too: a page that was saved has any name.
         kind = MimeUtil(self._conf).resolve(None, path.absolute().as_uri(), path.read_bytes())
         return kind in HTML or _TEXTUAL.fullmatch(kind) is None
 
@@ -172,6 +175,7 @@ def _decoders(path: Path) -> texts.Decoders:
     with SequenceFileReader(path) as reader:
         if reader.value_class != Inlinks.class_name:
             return {}
+        # Nothing in a file says which Nutch wrote it.
         layout = layout_of(value for _, value in reader)
 
     class InlinksOfLayout(Inlinks):

@@ -170,9 +170,10 @@ DATABASES = (
         ),
         options=(
             Option("-get", "url", help="print the record of a host, named by itself or by a URL"),
-            switch("-dumpHomepages", "only the home pages, of hosts that have one"),
-            switch("-dumpHostnames", "only the names of the hosts"),
-            Option("-expr", "expr.",
+            switch("-dumpHomepages", "only the home pages, of hosts that have one",
+                   field="homepages"),
+            switch("-dumpHostnames", "only the names of the hosts", field="hostnames"),
+            Option("-expr", "expr.", field="expression",
                    help='only hosts for which the JEXL expression is true, such as "unfetched >'
                         ' 100 && gone == 0"'),
         ),
