@@ -1,5 +1,5 @@
-"""Apache Nutch as a peer: an installation (NUTCH_HOME), or the published jars without its
-plugins.
+"""Apache Nutch as a peer: an installation (NUTCH_HOME, which `nutchhome` can build), or the
+published jars without its plugins.
 """
 
 from __future__ import annotations

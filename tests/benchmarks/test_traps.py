@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.segment.store import CRAWL_GENERATE
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from tests.benchmarks.traps import others
-from tests.benchmarks.traps.__main__ import WAYS, Way, crawl, served
+from tests.benchmarks.traps.__main__ import APACHE, WAYS, Way, crawl, nutch, served
 from tests.benchmarks.traps.columns import ColumnCrawl
 from tests.benchmarks.traps.web import Page, Site, answer, catalogue, contents_of, sites, text_of
 
@@ -77,6 +82,44 @@ def test_a_site_that_grows_until_it_is_known_is_read_in_few_rounds() -> None:
     while crawl.round():
         assert crawl.rounds < 16
     assert len(crawl.contents) == 801
+
+
+def test_a_tunnel_leads_to_the_same_pages_as_a_proxy() -> None:
+    """Nutch asks for one where other crawlers ask the proxy itself."""
+    bodies = []
+    with served(sites(20)) as server:
+        for is_tunnel in (False, True):
+            connection = HTTPConnection("127.0.0.1", server.server_address[1])
+            if is_tunnel:
+                connection.set_tunnel("plain.example", 80)
+            connection.request("GET", "http://plain.example/")
+            bodies.append(connection.getresponse().read())
+            connection.close()
+        assert server.requests == [("plain", True), ("plain", False)]
+    assert bodies[0] == bodies[1] != b""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NUTCH_HOME" not in os.environ, reason="NUTCH_HOME is not set")
+def test_nutch_itself_has_the_same_lists_and_knows_the_same_urls(tmp_path: Path) -> None:
+    known, lists = list[object](), list[list[bytes]]()
+    for name in ("nutch", "apache-nutch"):
+        (folder := tmp_path / name).mkdir()
+        with served(sites(20)) as server:
+            if name in APACHE:
+                home = Path(os.environ["NUTCH_HOME"])
+                nutch(server, folder, home, name, rounds=3, cap=2000)
+            else:
+                crawl(server, folder, WAYS[name], rounds=3, cap=2000)
+                folder /= "crawl"
+        entries = CrawlDb(folder / "crawldb").items()
+        known.append({url: (one.score, one.signature) for url, one in entries})
+        lists.append([])
+        for path in sorted(folder.glob(f"segments/*/{CRAWL_GENERATE}/part-*")):
+            with SequenceFileReader(path) as reader:
+                lists[-1] += [bytes(url) for url, _ in reader]
+        assert len(server.requests) == len(lists[-1]) > 300
+    assert known[0] == known[1] and lists[0] == lists[1]
 
 
 @pytest.mark.slow

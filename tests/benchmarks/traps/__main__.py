@@ -1,7 +1,8 @@
 """Crawls a web of traps and honest sites on loopback: which share of the requests is well spent,
 and which of the honest pages are found.
 
-    python -m tests.benchmarks.traps [--web first] [--size 200] [--rounds 40] [WAY …]
+    python -m tests.benchmarks.traps [--web first] [--size 200] [--rounds 40]
+                                     [--scrapy PYTHON] [--nutch HOME] [WAY …]
 
 Each crawl is a newcomer's, by command line, in a folder of its own, with the home pages as seeds.
 The caps are 1.1, 1.5 and 2 times as many requests as there are honest pages; one crawl is made,
@@ -15,14 +16,15 @@ are those that can be reached from the home pages, each once, whatever names it 
 robots.txt and the like are not counted. `web` has the rule of each page, and `others` a second web,
 which nothing is fitted to.
 
-The peers: Nutch's configuration (its regex-urlfilter, which leaves out URLs with a `?` and segments
-that come back three times) and the same with generate.max.count, in this crawler, which decides as
-Nutch does; Nutch's published jars have no plugins, and so neither parse nor filter. Heritrix'
-decide rules by its documentation, as regular expressions here: PathologicalPathDecideRule
-(max-repetitions 2), TooManyPathSegmentsDecideRule (20); its TooManyHopsDecideRule (20) is left out,
-and the lists of traps of MatchesListRegexDecideRule are each operator's own. Scrapy itself, with
-DEPTH_LIMIT 6 and DEPTH_PRIORITY 1, breadth first as its documentation has it: `--scrapy PYTHON`
-names an interpreter that has it.
+The peers: Nutch itself, its files as they are shipped (regex-urlfilter leaves out URLs with a `?`
+and segments that come back three times), and with generate.max.count. `--nutch HOME` is an
+installation, such as `tests.benchmarks.nutchhome` builds. The same two configurations in this
+crawler, which is to decide as Nutch does. Heritrix' decide rules by its documentation, as regular
+expressions here: PathologicalPathDecideRule (max-repetitions 2), TooManyPathSegmentsDecideRule
+(20); its TooManyHopsDecideRule (20) is left out, and the lists of traps of
+MatchesListRegexDecideRule are each operator's own. Scrapy itself, with DEPTH_LIMIT 6 and
+DEPTH_PRIORITY 1, breadth first as its documentation has it: `--scrapy PYTHON` names an interpreter
+that has it.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
@@ -45,6 +48,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tests.benchmarks.traps import others, web
+from tests.benchmarks.traps.nutchpeer import crawl_by_nutch
 from tests.benchmarks.traps.web import Site, answer, contents_of
 
 WEBS: Final = {"first": web.sites, "second": others.sites}
@@ -64,17 +68,20 @@ class Way:
     """Whether rules are learned and applied after every other round."""
 
 
+_NUTCH: Final = {
+    "nutch": {"db.ignore.external.links": "true"},
+    "nutch-count": {"db.ignore.external.links": "true", "generate.max.count": "50"},
+}
 WAYS: Final = {
-    "nutch": Way({"minutch.profile": "nutch", "db.ignore.external.links": "true"}),
-    "nutch-count": Way(
-        {"minutch.profile": "nutch", "db.ignore.external.links": "true", "generate.max.count": "50"}
-    ),
+    **{name: Way({"minutch.profile": "nutch", **given}) for name, given in _NUTCH.items()},
     "heritrix": Way({"generate.pattern.budget": "-1", "urlfilter.regex.rules": _HERITRIX}),
     "none": Way({"generate.pattern.budget": "-1"}),
     "budget": Way(),
     "learned": Way(learns=True),
 }
 """Name of a way -> what it sets. `budget` is what new crawls have."""
+APACHE: Final = {f"apache-{name}": given for name, given in _NUTCH.items()}
+"""Name of a way of Nutch itself -> what it sets."""
 _LIMIT: Final = 1200
 """Seconds that a crawl may take."""
 _SPIDER: Final = Path(__file__).with_name("scrapyspider.py")
@@ -119,6 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = f"{head}<p>{escape(page.text)}</p><ul>{links}</ul>" if not page.location else ""
         self._send(page.status, body.encode(), page.location)
 
+    def do_CONNECT(self) -> None:
+        """A tunnel, which is what Nutch asks for; its requests are answered as those without."""
+        self.close_connection = False
+        self.send_response(200)
+        self.end_headers()
+
     def _send(self, status: int, body: bytes, location: str = "") -> None:
         self.send_response(status)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -146,18 +159,28 @@ def served(web: dict[str, Site]) -> Iterator[Web]:
             thread.join()
 
 
-def crawl(server: Web, folder: Path, way: Way, *, rounds: int, cap: int) -> None:
-    """Crawls the web from its home pages, with at most `cap` requests."""
-    seeds = [f"http://{name}.example/" for name in server.web]
-    settings = {
+def _seeds(server: Web) -> list[str]:
+    return [f"http://{name}.example/" for name in server.web]
+
+
+def _settings(server: Web) -> dict[str, str]:
+    return {
         "http.proxy.host": "127.0.0.1",
         "http.proxy.port": str(server.server_address[1]),
         "http.redirect.max": "0",
+        "fetcher.threads.per.queue": "4",
+        "fetcher.server.min.delay": "0",
+    }
+
+
+def crawl(server: Web, folder: Path, way: Way, *, rounds: int, cap: int) -> None:
+    """Crawls the web from its home pages, with at most `cap` requests."""
+    seeds = _seeds(server)
+    settings = {
+        **_settings(server),
         "crawl.sitemaps": "false",
         "fetcher.tdmrep": "false",
         "fetcher.tail.share": "0",
-        "fetcher.threads.per.queue": "4",
-        "fetcher.server.min.delay": "0",
         **way.settings,
     }
     given = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
@@ -174,9 +197,21 @@ def crawl(server: Web, folder: Path, way: Way, *, rounds: int, cap: int) -> None
             _run(folder, "learn", target, "--apply")
 
 
+def nutch(server: Web, folder: Path, home: Path, name: str, *, rounds: int, cap: int) -> None:
+    """The same by Nutch itself, in a way of APACHE."""
+    agent = {"http.agent.name": "judge", "fetcher.server.delay": "0"}
+    settings = {**_settings(server), **agent, **APACHE[name]}
+    left = partial(_left, server, cap)
+    crawl_by_nutch(home, folder, _seeds(server), settings, rounds=rounds, left=left)
+
+
+def _left(server: Web, cap: int) -> int:
+    return cap - len(server.requests)
+
+
 def crawl_by_scrapy(server: Web, folder: Path, python: Path, *, cap: int) -> None:
     """The same by Scrapy."""
-    seeds = [f"http://{name}.example/" for name in server.web]
+    seeds = _seeds(server)
     proxy = f"http://127.0.0.1:{server.server_address[1]}"
     words = [str(python), str(_SPIDER), str(cap), *seeds]
     environment = {**os.environ, "http_proxy": proxy}
@@ -227,7 +262,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--scrapy", type=Path, help="a Python that has Scrapy")
-    parser.add_argument("ways", nargs="*", default=[*WAYS, "scrapy"], metavar="WAY")
+    parser.add_argument("--nutch", type=Path, help="an installation of Apache Nutch")
+    parser.add_argument("ways", nargs="*", default=[*WAYS, *APACHE, "scrapy"], metavar="WAY")
     asked = parser.parse_args()
     make = WEBS[asked.web]
     honest = {name: contents_of(site) for name, site in make(asked.size).items()}
@@ -238,11 +274,17 @@ def main() -> None:
         if name == "scrapy" and asked.scrapy is None:
             print("scrapy: not run, since --scrapy does not say which Python has it")
             continue
-        with served(make(asked.size)) as server, tempfile.TemporaryDirectory() as folder:
+        if name in APACHE and asked.nutch is None:
+            print(f"{name}: not run, since --nutch does not say where it is")
+            continue
+        with served(make(asked.size)) as server, tempfile.TemporaryDirectory() as temporary:
+            folder, most = Path(temporary), caps[-1]
             if name == "scrapy":
-                crawl_by_scrapy(server, Path(folder), asked.scrapy, cap=caps[-1])
+                crawl_by_scrapy(server, folder, asked.scrapy, cap=most)
+            elif name in APACHE:
+                nutch(server, folder, asked.nutch.absolute(), name, rounds=asked.rounds, cap=most)
             else:
-                crawl(server, Path(folder), WAYS[name], rounds=asked.rounds, cap=caps[-1])
+                crawl(server, folder, WAYS[name], rounds=asked.rounds, cap=most)
             _report(name, server, honest, caps)
 
 
