@@ -226,8 +226,8 @@ def test_allowances() -> None:
     assert _allowed((20, 20, 2, 40)) == (allowances.ALIKE, 0, 10)
     assert _allowed((60, 3, 3, 900)) == (allowances.DULL, 0, 10)
     assert _allowed((120, 3, 3, 900)) == (allowances.DULL, 0, 0)  # enough was wasted
-    assert _allowed((90, 30, 30, 900)) == (allowances.DULL, 0, 15)
-    assert _allowed((900, 300, 300, 900)) == (allowances.DULL, 0, 100)
+    assert _allowed((90, 30, 30, 900)) == (allowances.SOME, 0, 15)
+    assert _allowed((900, 300, 300, 900)) == (allowances.SOME, 0, 100)
     none_any_more = [(50, 50, 50, 0), (60, 1, 1, 90), (26, 0, 0, 0), (25, 0, 0, 0)]
     assert _allowed(*none_any_more) == (allowances.DULL, 0, 0)
     long_ago = [(20, 2, 2, 40), *[(0, 0, 0, 1)] * 5]
@@ -387,6 +387,31 @@ def test_what_gives_some_is_read_and_what_gives_nothing_is_left() -> None:
     assert honest.good.total() == len(web.contents_of(manual))
     assert trap.good.total() == 30
     assert trap.asked.total() < 300
+
+
+def test_pages_are_read_of_which_most_versions_say_the_same() -> None:
+    """Beside print views, which never say anything new, they were given up: 14 of 198."""
+
+    def documentation(path: str, query: dict[str, str]) -> web.Page:
+        language, version, page = [*path.split("/")[1:], "", ""][:3]
+        if not version:
+            links = [f"/en/{version}/{n}.html" for version in range(4) for n in range(0, 60, 5)]
+            return web.honest_page("documentation", "/", *links, "/de/3/0.html")
+        number = int(page.removesuffix(".html"))
+        if number >= 60:
+            return web.NOT_FOUND
+        links = [f"/{language}/{version}/{number + 1}.html", f"{path}?print=1"]
+        links += [f"/{language}/{other}/{page}" for other in range(4)]
+        links += [f"/{'en' if language == 'de' else 'de'}/{version}/{page}"]
+        # a page in five is another one in each version
+        name = f"{language} {number} {version if number % 5 == 0 else ''}"
+        return web.honest_page("documentation", name, *links)
+
+    crawl = ColumnCrawl({"documentation.org": documentation}, 20)
+    while crawl.round():
+        assert crawl.rounds < 40
+    assert crawl.good.total() == len(web.contents_of(documentation)) == 1 + 2 * (48 + 12 * 4)
+    assert crawl.asked.total() < 5 * crawl.good.total()
 
 
 def test_a_calendar_without_events_ends_and_a_list_of_numbers_is_read() -> None:
