@@ -99,6 +99,7 @@ _TRUTHS: Final = {
 
 def check(conf: Configuration) -> None:
     """Warns of what may be wrong. Raises ConfigError for a value that can't be right."""
+    # A list: reading a value may not change what is gone through.
     for name in filter(conf.is_set, list(conf)):
         default = conf.default(name)
         if default is None:
@@ -109,6 +110,7 @@ def check(conf: Configuration) -> None:
             _check_type(conf, name, default)
     for old, new in DIVIDED.items():
         mine = conf.get_boolean(old)
+        # Who has said both, or gets what was meant, needs no warning.
         if conf.is_set(old) and not conf.is_set(new) and mine != conf.get_boolean(new):
             log.warning(
                 "%s (%s) is for parse alone; invertlinks reads %s, which is %s",
@@ -124,6 +126,7 @@ def _check_name(conf: Configuration, name: str) -> None:
     if name in RENAMED:
         log.warning("%s (%s) is not read any more, its successor is %s", name, where, RENAMED[name])
     elif name not in UNLISTED and not _FAMILIES.fullmatch(name):
+        # Not nearer than this: somebody's own property is no mistake because it looks like another.
         close = resembling(name, [*conf.defaults, *UNLISTED], _LIKENESS)
         if close:
             log.warning("%s (%s) is not a property of Nutch: did you mean %s?", name, where, close)
@@ -140,6 +143,7 @@ def _check_kind(conf: Configuration, name: str) -> None:
 def _check_type(conf: Configuration, name: str, default: str) -> None:
     value, default = conf.get_text(name).strip(), _shipped(conf, default)
     for like, allowed, kind in _KINDS[2:] if name in FLOATS else _KINDS:
+        # The default tells the kind: "1.0" is a number, "true" a truth value, "" anything.
         if like.fullmatch(default) or (name in FLOATS and default.isdigit()):
             if value and not allowed.fullmatch(value):
                 meant = _TRUTHS.get(value.lower(), "") if kind.startswith("true") else ""
@@ -159,6 +163,7 @@ def _shipped(conf: Configuration, default: str) -> str:
 
 def resembling(word: str, known: list[str], likeness: float = 0.75) -> str | None:
     """Returns the one of `known` that resembles `word` most."""
+    # Few commands have a word to look for: difflib is loaded by those.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, known, 1, likeness)), None)

@@ -40,6 +40,7 @@ from minutch.processwide import command_line
 
 def _home() -> Path:
     package = Path(__file__).resolve().parents[1]
+    # hatch puts conf/ and plugins/ there in a wheel.
     shipped = package / "_home"
     return shipped if shipped.is_dir() else package.parent
 
@@ -50,6 +51,7 @@ HOME = _home()
 COMMAND_LINE, PROGRAM = "command line", "program"
 """Sources of values that stand in no file."""
 
+# Configuration.MAX_SUBST.
 _MAX_SUBSTITUTIONS = 20
 _VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
 _COMMA = re.compile(r"\s*[,\n]\s*", re.ASCII)
@@ -125,6 +127,7 @@ class Configuration:
         conf = cls()
         conf.home = home
         conf._environment, conf._system = dict(environment), dict(system)
+        # Values, not a function: they go to Spark's executors with the configuration.
         conf._loaded_by = {
             "conf_dirs": tuple(conf_dirs),
             "extra": tuple(extra),
@@ -138,7 +141,9 @@ class Configuration:
         for path, items in found.files:
             for item in items:
                 conf._put(item, str(path))
+        # Of the shipped file alone: a Nutch installation's own is a setting of its owner.
         conf._defaults = {item.name: item.value or "" for item in found.files[0][1]}
+        # Before -D: what the files alone say is asked for by `whatif`.
         conf._files = dict(conf._values), dict(conf._sources)
         for name, value in overrides.items():
             conf.set(name, value, source=COMMAND_LINE)
@@ -181,6 +186,7 @@ class Configuration:
             folders = (proposal, *before._dirs)  # noqa: SLF001 - its own kind
             site = proposal if (proposal / SITE).is_file() else found
             after = Configuration.load(**given, crawl=site)
+            # Rule files of the proposal first, then as they are looked up now.
             after._dirs = folders  # noqa: SLF001 - its own kind
         for conf in (before, after):
             conf.clock = self.clock
@@ -196,6 +202,7 @@ class Configuration:
 
     def _put(self, item: Property, source: str) -> None:
         name = _RENAMED.get(item.name, item.name)
+        # Configuration.loadProperty: no value overrides nothing, but `final` counts.
         if item.value is not None and name not in self._final:
             self._values[name] = item.value
             self._sources[name] = source
@@ -344,6 +351,7 @@ class Configuration:
 
     def get_boolean(self, name: str, default: bool | None = None) -> bool:
         """`true` or `false` in any case; anything else counts as not set, as in Hadoop."""
+        # Configuration.getBoolean.
         found = BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
         if found is None:
             found = BOOLEANS.get(self.expand(self.default(name) or "").strip().lower())
@@ -375,6 +383,7 @@ class Configuration:
             return list(default)
         value = self.get_text(name).strip(_JAVA_BLANKS)
         items = _COMMA.split(value) if value else []
+        # String.split leaves out empty strings at the end, not those between.
         while items and not items[-1]:
             items.pop()
         return items
@@ -414,6 +423,7 @@ class Configuration:
             value = self._variable(match[1])
             if value is None:
                 return result
+            # A loop, which substituteVars gives back as it was.
             if match[0] in value:
                 return text
             result = result[: match.start()] + value + result[match.end() :]
@@ -424,6 +434,7 @@ class Configuration:
     def _variable(self, name: str) -> str | None:
         value = (
             self._environment_value(name[4:])
+            # The order of substituteVars: environment, system properties, configuration.
             if name.startswith("env.") and name != "env."
             else None
         )
@@ -438,6 +449,7 @@ class Configuration:
         if not match:
             return self._environment.get(name)
         value = self._environment.get(match[1])
+        # As in a shell: `-` for what is not set, `:-` also for what is empty.
         missing = not value if match[2] == ":-" else value is None
         return match[3] if missing else value
 
@@ -470,6 +482,7 @@ class Configuration:
             folders = ", ".join(map(str, self._dirs or (HOME / "conf",)))
             raise ConfigError(f"{name}: no such file in {folders}")
         try:
+            # An editor's mark would be part of the first rule.
             return path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
         except OSError as exc:
             raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc

@@ -62,6 +62,7 @@ def read_double(text: str) -> float | None:
         try:
             return float.fromhex(match[1])
         except OverflowError:
+            # Java has an infinity for what is too large.
             return float("-inf") if text[0] == "-" else float("inf")
     return None
 
@@ -71,6 +72,7 @@ def read_size(text: str) -> int | None:
     match = _SIZE.fullmatch(text)
     if not match:
         return None
+    # Not float, which has no 1.1e exactly.
     return int(Decimal(match[1]) * (1 << 10 * " kmgtpe".index(match[2].lower() or " ")))
 
 
@@ -240,6 +242,7 @@ _NAMES: Final = re.compile(
     r"|api[._-]?key|access[._-]?key|private[._-]?key|cookie(?=$|\.(?:value|text)$)",
     re.IGNORECASE,
 )
+# RFC 3986, 3.2.1: the userinfo, which ends at the @ before any slash.
 _IN_URLS: Final = re.compile(r"(?<=://)[^\s/@?#]+(?=@)")
 _FIELDS: Final = re.compile(
     r"^((?:proxy-)?authorization|cookie2?)([ \t]*:)[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*",

@@ -76,6 +76,7 @@ def prop(name: str, read: Any = None, *, default: object = None, **more: object)
     given = () if default is None else (default,)
 
     def value(conf: Configuration) -> object:
+        # A dataclass gives its field the annotation after this: it is known when a value is read.
         return (read or _READERS[made.type])(conf, name, *given)
 
     made: Any = made_by(value, **more, **{PROPERTY: name})

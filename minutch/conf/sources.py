@@ -64,9 +64,11 @@ def conf_of(words: Iterable[str]) -> Path | None:
             continue
         path = Path(word)
         for folder in (path, *list(path.parents)[:_LEVELS]):
+            # Paths of one command lie in the same folders: each is looked at once.
             if folder not in seen and is_remembering(folder):
                 found.add(folder / CONF)
             seen.add(folder)
+    # mergedb of two crawls' CrawlDbs: neither's settings are those of both.
     return found.pop() if len(found) == 1 else None
 
 
@@ -104,6 +106,7 @@ def refuse_anybodys(folder: Path, why: str, hint: str = "") -> None:
     A group may write if it is this user's primary one, of which many systems make one a user.
     """
     for path in _all_in(folder):
+        # Of a link both count: who owns it may let it lead elsewhere.
         link, found = path.lstat(), path.stat() if path.exists() else path.lstat()
         other = {link.st_uid, found.st_uid} - {os.getuid(), 0}
         by_group = found.st_mode & stat.S_IWGRP and found.st_gid not in (os.getgid(), 0)
@@ -123,6 +126,7 @@ def _all_in(folder: Path) -> Iterator[Path]:
     while left:
         path = left.pop()
         yield path
+        # Links may lead in circles.
         if path.is_dir() and path.resolve() not in seen:
             seen.add(path.resolve())
             left += sorted(path.iterdir(), reverse=True)
@@ -170,6 +174,7 @@ def sources(
     if crawl is not None:
         for item in (item for path, items in later if path == crawl / SITE for item in items):
             refuse_code(item.name, crawl / SITE)
+    # A profile stands below the files that name it: they are read first.
     named = [item.value for _, items in later for item in items if item.name == PROFILE]
     chosen = overrides.get(PROFILE) or next(filter(None, reversed(named)), profile)
     settings = _profile(chosen, (*conf_dirs, shipped))
@@ -192,6 +197,7 @@ def _profile(name: str, folders: Sequence[Path]) -> Path | None:
     if name == NUTCH:
         return None
     path = first_file(folders, f"{PROFILES}/{name}.xml")
+    # ../x would be a file outside of profiles/.
     if path is None or Path(name).name != name:
         known = {file.stem for folder in folders for file in (folder / PROFILES).glob("*.xml")}
         raise ConfigError(
@@ -242,6 +248,7 @@ class _Reader:
     parser: expat.XMLParserType = field(init=False)
 
     def read(self, data: bytes) -> list[Property]:
+        # With namespaces: xi:include goes by its URI, whatever its prefix.
         self.parser = parser = expat.ParserCreate(namespace_separator=" ")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -293,6 +300,7 @@ class _Reader:
         elif (
             self.text is not None and self.current is not None and tag in ("name", "value", "final")
         ):
+            # An empty element is no value; one of blanks is.
             if self.text:
                 self.current[tag] = "".join(self.text)
             self.text = None
@@ -313,6 +321,7 @@ class _Reader:
     def _include(self, href: str) -> None:
         parts = urlsplit(href)
         self.use_fallback = False
+        # Hadoop asks the network for an http: URL.
         if parts.scheme not in ("", "file") or parts.netloc:
             log.warning(
                 "%s: xi:include takes local files only, %s is left out", self._where(), href
@@ -323,6 +332,7 @@ class _Reader:
         if not target.is_file():
             log.warning("%s: xi:include: no file %s", self._where(), target)
             self.use_fallback = True
+        # A file that includes itself.
         elif self.depth >= _MAX_INCLUDES:
             raise ConfigError(f"{self._where()}: more than {_MAX_INCLUDES} nested includes")
         else:

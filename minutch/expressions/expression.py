@@ -35,6 +35,8 @@ from minutch.expressions.values import EvaluationError, NullOperand
 Variables = Mapping[str, object]
 Evaluate = Callable[[Variables], object]
 
+# What methods raise on arguments of strangers' records: JEXL is silent in Nutch (JexlUtil).
+# Anything else is a bug, and goes on.
 _FAILURES = (
     *(EvaluationError, ConfigError, TimeoutError),
     *(TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError),
@@ -62,6 +64,7 @@ class Expression:
         """Returns the value of the expression; None where it has none, or can't be computed."""
         try:
             return self._run(variables)
+        # A return may stand in any block: the exception leaves them all.
         except _Returned as found:
             return found.value
         except _FAILURES:
@@ -111,6 +114,7 @@ def _null_on(failures: tuple[type[Exception], ...], run: Evaluate) -> Evaluate:
 
 def _condition(node: Node) -> Evaluate:
     """`node` as a choice's condition: null if it uses something unknown or operates on null."""
+    # In brackets it is a Group, which JEXL does not protect.
     known = isinstance(node, Reference | Member | Call)
     return _null_on(_FAILURES if known else (NullOperand,), _compile(node))
 
@@ -131,6 +135,8 @@ def _reference(node: Reference) -> Evaluate:
 
         return plain
 
+    # An ant-ish variable of JEXL: `a.b.c` may be a variable `a.b.c`, or a member of `a.b` or of
+    # `a`.
     candidates = [(".".join(node.path[:n]), node.path[n:]) for n in range(1, len(node.path) + 1)]
 
     def dotted(variables: Variables) -> object:
@@ -183,6 +189,7 @@ def _listing(node: Listing) -> Evaluate:
 
 def _unary(node: Unary) -> Evaluate:
     function, operand = values.UNARY[node.operator], _compile(node.operand)
+    # JEXL evaluates their operand leniently.
     if node.operator in ("size", "empty"):
         operand = _null_on(_FAILURES, operand)
     return lambda variables: function(operand(variables))

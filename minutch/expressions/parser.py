@@ -24,6 +24,7 @@ from minutch.errors import ExpressionError
 from minutch.expressions.tokens import KEYWORDS, Token, fail, tokenize
 from minutch.expressions.values import METHODS
 
+# Parser and closures call themselves: deeper ones would be a RecursionError of Python.
 MAX_DEPTH: Final = 64  # nested brackets and operators before an operand
 MAX_TERMS: Final = 256  # operators in one chain of + - * / and the like
 
@@ -194,7 +195,7 @@ class _Parser:
     def parse(self) -> Node:
         if self.token.kind == "end":
             raise ExpressionError("the expression is empty")
-        if self.token.kind == "op" and self.token.text == "{":  # a set, perhaps
+        if self.token.kind == "op" and self.token.text == "{":  # JEXL reads a set there: {1, 2}
             raise self.unexpected()
         statements = self.statements()
         if self.token.kind != "end":
@@ -287,6 +288,7 @@ class _Parser:
         if operator == "?":
             yes = self.expression()
             self.expect(":")
+            # Both branches by `expression`: `a ? b : c ? d : e` groups to the right.
             left = Conditional(left, yes, self.expression())
         elif operator:
             left = Conditional(left, None, self.expression(), on_null=operator == "??")
@@ -299,12 +301,15 @@ class _Parser:
         for _ in range(MAX_TERMS):
             operator = self.token.text if self.token.kind == "op" else ""
             level = _LEVEL_OF.get(operator, -1)
+            # -1, of what is no binary operator, is below all.
             if level < loosest:
                 return left
             if operator in _LOGICAL:
+                # One node for the whole chain, so that a long one is not deep.
                 left = self.logical(operator, left, level)
                 continue
             self.next += 1
+            # One level tighter: operators of the same level group to the left.
             left = Binary(operator, left, self.binary(level + 1))
             if operator in _SINGLE and _LEVEL_OF.get(self.token.text) == level:
                 raise fail(self.text, self.token.position, "comparisons don't chain; use 'and'")
@@ -319,6 +324,7 @@ class _Parser:
     def unary(self) -> Node:
         token = self.token
         prefix = token.text in _PREFIXES if token.kind == "op" else token.text in ("size", "empty")
+        # 'size' and 'empty' in quotes are texts.
         if not prefix or token.kind == "string":
             return self.postfix(self.primary())
         self.next += 1
@@ -348,6 +354,7 @@ class _Parser:
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
+            # Brackets around anything else change nothing that the tree does not say.
             return Group(inner) if isinstance(inner, Reference | Member | Call) else inner
         if self.accept("["):
             return Listing(self.items("]"))
@@ -384,6 +391,7 @@ class _Parser:
             if isinstance(target, Reference) and not safe:
                 return Reference((*target.path, token.text))
             return Member(target, Literal(token.text), safe)
+        # Now, not at the first record: with a silent engine a misspelt method would select nothing.
         if token.text not in METHODS:
             raise fail(self.text, token.position, f"there is no method '{token.text}'")
         return Call(target, token.text, self.items(")"), safe)

@@ -120,6 +120,8 @@ def _token(text: str, match: re.Match[str]) -> Token:
                 "number",
                 word,
                 start,
+                # Java's float: 0.1f is not 0.1. B is a BigDecimal, whose digits beyond a double are
+                # lost here.
                 float32(float(word[:-1])) if word[-1] in "fF" else float(word.rstrip("dDbB")),
             )
         case "integer":
@@ -138,6 +140,7 @@ def _integer(text: str, word: str, start: int) -> int:
     try:
         if digits[:2] in ("0x", "0X"):
             return int(digits, 16)
+        # As in Java.
         return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
     except ValueError as exc:
         raise fail(text, start, f"'{word}' is not a number") from exc

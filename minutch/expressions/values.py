@@ -27,6 +27,7 @@ from minutch.urls.javaregex import JavaRegex
 Number = int | float
 N = TypeVar("N", int, float)
 
+# Expressions come from scripts and from the REST service: none may fill memory or take for ever.
 MAX_STRING: Final = 1_000_000  # characters of any string that an expression makes
 MAX_SECONDS: Final = 0.1  # for one match of a regular expression
 _FLOAT_STRING: Final = re.compile(r"[+-]?\d*(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", re.ASCII)
@@ -107,6 +108,7 @@ def text_of(value: object) -> str:
 def long_of(value: object) -> int:
     """`value` as an integer, decimals cut off; strings must be whole numbers ("" is 0)."""
     if isinstance(value, float):
+        # JexlArithmetic.toLong takes NaN for 0.
         return int(value) if math.isfinite(value) else 0
     if isinstance(value, int):
         return int(value)
@@ -120,6 +122,7 @@ def real_of(value: object) -> float:
     if isinstance(value, int | float):
         return float(value)
     if isinstance(value, str):
+        # JexlArithmetic.toDouble: the empty string is no number, and no error.
         return _parse(value.strip(), float) if value else math.nan
     raise _not_a_number(value)
 
@@ -141,7 +144,9 @@ def _parse(text: str, kind: type[N]) -> N:
     if (
         not text.isascii()
         or "_" in text
+        # Long.parseLong takes no blanks, Double.parseDouble does.
         or (kind is int and text != text.strip())
+        # int("9" * 5000) is a ValueError in Python, and slow before that.
         or len(text) > 400
     ):
         raise EvaluationError("not a number")
@@ -155,6 +160,7 @@ def equal(left: object, right: object) -> bool:
     """`left == right`; null equals only null."""
     if left is None or right is None:
         return left is right
+    # First: True is an int in Python.
     if isinstance(left, bool) or isinstance(right, bool):
         return truth(left) == truth(right)
     if isinstance(left, str) and isinstance(right, str):
@@ -201,6 +207,7 @@ def matches(left: object, right: object) -> bool:
     if isinstance(right, str):
         return full_match(right, text_of(left))
     if isinstance(right, Collection):
+        # Collection.contains asks equals: 1 is not 1.0, nor true.
         return any(type(item) is type(left) and item == left for item in right)
     return equal(left, right)
 
@@ -250,6 +257,7 @@ def _divide(left: Number, right: Number) -> Number:
         raise EvaluationError("division by zero")
     if isinstance(left, float) or isinstance(right, float):
         return left / right
+    # Java cuts towards zero, Python floors.
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
@@ -259,6 +267,7 @@ def _remainder(left: Number, right: Number) -> Number:
         raise EvaluationError("division by zero")
     if isinstance(left, float) or isinstance(right, float):
         return math.fmod(left, right)
+    # The sign of the dividend, as in Java.
     rest = abs(left) % abs(right)
     return rest if left >= 0 else -rest
 
@@ -307,6 +316,7 @@ BINARY: Final[Mapping[str, Callable[[object, object], object]]] = {
     "&": _bits(operator.and_),
     "|": _bits(operator.or_),
     "^": _bits(operator.xor),
+    # The low six bits of a count, as Java shifts a long (JLS 15.19).
     "<<": _bits(lambda value, count: value << (count & 63)),
     ">>": _bits(lambda value, count: value >> (count & 63)),
     ">>>": _bits(lambda value, count: (value & ((1 << 64) - 1)) >> (count & 63)),
@@ -351,6 +361,7 @@ def _starts_with(text: str, prefix: str, offset: int = 0) -> bool:
 
 
 def _replace(text: str, old: str, new: str) -> str:
+    # Before it is made.
     grown = len(text) + (text.count(old) * (len(new) - len(old)))
     if grown > MAX_STRING:
         raise EvaluationError("string too long")
@@ -411,6 +422,7 @@ _STRING: Final[Mapping[str, Method]] = {
     "compareToIgnoreCase": lambda text, other: _compare_to(text.lower(), other.lower()),
     "toLowerCase": lambda text: text.lower(),
     "toUpperCase": lambda text: text.upper(),
+    # String.trim: all up to the blank; strip goes by Unicode.
     "trim": lambda text: text.strip("".join(map(chr, range(33)))),
     "strip": lambda text: text.strip(),
     "length": len,
@@ -443,9 +455,11 @@ _BOOLEAN: Final[Mapping[str, Method]] = {
 }
 _BY_TYPE: Final[tuple[tuple[tuple[type, ...], Mapping[str, Method]], ...]] = (
     ((str,), _STRING),
+    # Before numbers, since True is an int in Python.
     ((bool,), _BOOLEAN),
     ((int, float), _NUMBER),
     ((Configuration,), _CONFIGURATION),
+    # Anything else has no methods: there is no way to a class of Python.
     ((Mapping,), _MAPPING),
     ((Sequence,), _SEQUENCE),
 )

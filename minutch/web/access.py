@@ -67,11 +67,13 @@ class Access:
         """None for a request that may come in; `headers` have names in lower case."""
         if not self._is_ours(host_of(headers.get("host", ""))):
             hint = f" ({self.hosts_property})" if self.hosts_property else ""
+            # Misdirected Request (RFC 9110, 15.5.20).
             return Denied(421, f"the Host header names no host that this service answers for{hint}")
         if not _is_own_site(headers):
             return Denied(
                 403, "pages of other sites get no answer; type the address into the browser"
             )
+        # After Host and Origin: pages of other sites get no answer even where nobody needs a token.
         if self.token is None or path in self.free or self.is_token(_sent(headers)):
             return None
         if self.cookie and self.is_token(_cookie(headers.get("cookie", ""), self.cookie)):
@@ -98,6 +100,7 @@ class Access:
 
 
 def _is_own_site(headers: Mapping[str, str]) -> bool:
+    # "none" is an address that was typed; programs send no such field.
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return False
     origin = headers.get("origin")
@@ -110,6 +113,7 @@ def _sent(headers: Mapping[str, str]) -> str:
     if scheme.lower() == "basic":
         try:
             credentials = (
+                # Nutch's clients send a user, too, of whom nothing is asked.
                 base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
             )
         except (binascii.Error, UnicodeDecodeError):
@@ -147,6 +151,7 @@ def is_local(host: str) -> bool:
 
 def listen(host: str, port: int, option: str = "-port") -> socket.socket:
     """Returns a socket that listens; port 0: a free one. MinutchError names `option`."""
+    # One address, whatever the system's resolver makes of localhost.
     name = "127.0.0.1" if host.lower() == "localhost" else host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
@@ -166,10 +171,12 @@ def token_from(conf: Configuration, host: str) -> str | None:
         log.warning("anybody who can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)
         return None
     token = conf.get(TOKEN_PROPERTY, "").strip()
+    # It has to pass through a header field.
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
         raise ConfigError(
             f"{TOKEN_PROPERTY}: expected {LEAST_TOKEN} printable ASCII characters at least"
         )
+    # 256 bits.
     return token or secrets.token_urlsafe(32)
 
 
@@ -208,6 +215,7 @@ class RequestChecks:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Neither websockets nor a lifespan: such a scope gets no answer.
         if scope["type"] != "http":
             return
 
@@ -227,6 +235,7 @@ class RequestChecks:
         if denied is None:
             await self._app(scope, receive, dressed)
             return
+        # Each crawl imports this module, and few serve: Starlette takes 31 ms to load.
         from starlette.responses import PlainTextResponse
 
         more = {"WWW-Authenticate": 'Basic realm="minutch"'} if denied.status == 401 else None
@@ -241,4 +250,5 @@ def headers_of(scope: Scope) -> dict[str, str] | None:
         (name.decode("latin-1").lower(), value.decode("latin-1"))
         for name, value in scope["headers"]
     ]
+    # RFC 9112, 3.2; a dict would keep the last, while something before us judged the first.
     return None if sum(name == "host" for name, _ in pairs) > 1 else dict(pairs)

@@ -90,6 +90,7 @@ def size(value: float | None) -> str:
     if value is None:
         return _NONE
     for unit in _SIZES:
+        # 999.5 would round to 1000 of this unit.
         if abs(value) < 999.5 or unit == _SIZES[-1]:
             return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.3g} {unit}"
         value /= 1000
@@ -125,6 +126,7 @@ def words(value: str | None) -> Markup:
     """Makes a text from anywhere safe to show."""
     if not value:
         return joined(_NONE)
+    # Cut first: escapes of control characters are longer than these.
     shown = visible_line(value[: MOST_LETTERS + 1])
     return e(
         "bdi", shown if len(value) <= MOST_LETTERS else f"{visible_line(value[:MOST_LETTERS])}…"
@@ -137,11 +139,13 @@ def address(value: str | None, label: Child = None) -> Markup:
     if not value or len(value) > MOST_ADDRESS or not value.isprintable():
         return shown
     try:
+        # Not javascript: or data:, which would run in this page's origin.
         scheme = urlsplit(value).scheme.lower()
     except ValueError:
         return shown
     if scheme not in _SCHEMES:
         return shown
+    # Sites that were crawled learn nothing of who reads about them.
     return e("a", shown, href=value, rel="noopener noreferrer nofollow")
 
 
@@ -213,6 +217,7 @@ def table(
     whole = e(
         "table", e("caption", name), e("thead", head), body, class_="stacked" if stacked else None
     )
+    # A wide table scrolls in its own frame, and needs the focus to do so by keyboard (WCAG 2.1.1).
     framed = e(
         "div", whole, class_="wide", tabindex="0", role="region", aria_label=f"Table: {name}"
     )
@@ -221,6 +226,7 @@ def table(
 
 def _head(column: Column) -> Markup:
     if not column.title:
+        # A heading without text is an error to axe-core (empty-table-header).
         return e("td")
     return e("th", column.title, scope="col", class_=column.kind)
 

@@ -69,6 +69,7 @@ STYLE: Final = resource("style.css")
 
 def policy(script: str = "", *more: str) -> str:
     """Returns the policy of a page with this script; `more` are directives of its own."""
+    # Hashes, not 'unsafe-inline': style and script that a page of the crawl brought would not run.
     allowed = [f"style-src {_hash(STYLE)}", *([f"script-src {_hash(script)}"] if script else [])]
     return "; ".join(["default-src 'none'", *allowed, "img-src data:", "base-uri 'none'", *more])
 
@@ -96,7 +97,8 @@ def page(
         e("meta", name="viewport", content="width=device-width, initial-scale=1"),
         e("meta", name="color-scheme", content="light dark"),
         e("title", title),
-        e("link", rel="icon", href="data:,"),
+        e("link", rel="icon", href="data:,"),  # else browsers ask for /favicon.ico
+        # Markup: it has no text from outside, and escaped it would have another hash.
         e("style", Markup(STYLE)),
     )
     body = e(

@@ -78,6 +78,7 @@ def columns(
     """
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels), 1)
+    # One or two columns would be blocks as wide as the plot.
     share = min(_WIDE if len(labels) < _MANY else 1, _WIDEST / wide)
     shapes = []
     for at, label in enumerate(places or labels):
@@ -97,6 +98,7 @@ def columns(
                 )
                 below += high
         shapes.append(
+            # The whole height tells its title, also above a low column.
             e("g", e("title", _place(label, series, at, number)), _whole(at * wide, wide), *rects)
         )
     return _figure(
@@ -142,10 +144,11 @@ def areas(
         "svg",
         *shapes,
         viewBox="0 0 100 100",
-        preserveAspectRatio="none",
+        preserveAspectRatio="none",  # stretched as the window is
         width="100%",
         height="100%",
     )
+    # Each place reaches halfway to its neighbours.
     edges = [0.0, *((left + right) / 2 for left, right in pairwise(middles)), 100.0]
     shown = [
         e(
@@ -222,11 +225,14 @@ def legend(series: Sequence[Series]) -> Markup:
 
 def ticks(top: float) -> list[float]:
     """Returns round numbers from 0 to `top`, the last one no less than it."""
+    # Of a crawl without a page, too, an axis is drawn; NaN fails the first comparison.
     if not top > 0 or not math.isfinite(top):
         return [0, 1]
     rough = top / _TICKS
     unit = 10 ** math.floor(math.log10(rough))
+    # A step that is less by a rounding alone is large enough.
     step = next(unit * step for step in _STEPS if unit * step >= rough * (1 - 1e-9))
+    # Nobody counts half a page.
     step = max(step, 1) if top >= 1 else step
     return [step * count for count in range(math.ceil(top / step) + 1)]
 
@@ -265,6 +271,7 @@ def _figure(
     )
     field = e(
         "svg",
+        # The line at 0 last: columns begin at it and would hide half of it.
         e("svg", *lines, *drawn, zero, **size, class_="open"),
         *_labels(axis),
         height=height,

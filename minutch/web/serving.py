@@ -41,10 +41,12 @@ class ClientConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
+        # fe80::1%eth0 has a zone; a socket of a file system has no address.
         self.is_local = not self.address or ip_address(self.address.partition("%")[0]).is_loopback
         if self._gets_a_place():
             self._note()
         else:
+            # It takes none of the places while its refusal is sent.
             self.connections.discard(self)
             transport.write(_FULL)
             transport.close()
@@ -75,6 +77,8 @@ class ClientConnection(H11Protocol):
     def _note(self) -> None:
         cycle = self.cycle
         waits = (
+            # No request yet, the answer is out, its body is to come, or it does not take the
+            # answer.
             cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
         )
         if waits and self.waits_since is None:
@@ -100,6 +104,7 @@ class ClientConnection(H11Protocol):
         others = [one for one in cast(set[ClientConnection], self.connections) if one is not self]
         strangers = [one for one in others if not one.is_local]
         same = [one for one in strangers if one.address == self.address]
+        # Who has many makes way for himself before others do.
         if len(same) >= MOST_OF_ONE:
             crowd = same
         elif not self.is_local and len(strangers) >= MOST - KEPT:
@@ -111,7 +116,9 @@ class ClientConnection(H11Protocol):
         waiting = [one for one in crowd if one.waits_since is not None]
         if not waiting:
             return False
+        # Not those that we work for: a report may take a minute.
         oldest = min(waiting, key=lambda one: one.waits_since or 0.0)
+        # Now: the loop tells connection_lost only later.
         self.connections.discard(oldest)
         oldest.transport.abort()
         return True
@@ -129,7 +136,7 @@ def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> u
             access_log=False,
             server_header=False,
             lifespan="off",
-            ws="none",
+            ws="none",  # no library for websockets is looked for
             http=ClientConnection,
             limit_concurrency=2
             * MOST,  # answers to clients that have gone, besides the connections

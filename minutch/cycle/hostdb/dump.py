@@ -14,10 +14,9 @@ Source: org.apache.nutch.hostdb.ReadHostDb, HostDatum.toString.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import polars as pl
 
@@ -28,6 +27,7 @@ from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.javahash import date_time_to_string, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata_columns import entries
+from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.matching import FIXED, evaluate
@@ -87,8 +87,10 @@ class HostDumpSettings:
     def selected(self, hosts: pl.DataFrame) -> pl.DataFrame:
         """Selects the hosts that are written."""
         if self.expression is not None:
+            # As ReadHostDbMapper: a value that is no Boolean, and null, select nothing.
             found = [value is True for value in evaluate(hosts, self.expression)]
             hosts = hosts.filter(pl.Series(found, dtype=pl.Boolean))
+        # After the expression, so that it also sees hosts without a home page.
         return hosts.filter(pl.col("homepage_url") != b"") if self.homepages else hosts
 
     def text(self, hosts: pl.DataFrame) -> str:
@@ -106,18 +108,12 @@ def lines(hosts: pl.DataFrame) -> pl.Series:
         key=decode_keys(hosts["key"]),
         counts=pl.concat_str([FIXED[name].cast(pl.String) for name in _COUNTS], separator="\t"),
         failures=pl.concat_str([*failures, pl.sum_horizontal(failures)], separator="\t"),
-        score=_distinct(hosts["score"], float_to_string),
-        last_check=_distinct(hosts["last_check"], date_time_to_string),
+        score=map_distinct(hosts["score"], float_to_string, pl.String()),
+        last_check=map_distinct(hosts["last_check"], date_time_to_string, pl.String()),
         homepage=decode_keys(hosts["homepage_url"]),
         metadata=_metadata(hosts),
     )
     return found.select(pl.concat_str(pl.all(), separator="\t") + "\n").to_series()
-
-
-def _distinct(values: pl.Series, text: Callable[[Any], str]) -> pl.Series:
-    distinct = values.unique()
-    texts = pl.Series([text(value) for value in distinct], dtype=pl.String)
-    return values.replace_strict(distinct, texts, return_dtype=pl.String)
 
 
 def _metadata(hosts: pl.DataFrame) -> pl.Series:
@@ -157,9 +153,12 @@ def readhostdb(
 
         def write_part(index: int) -> Counters:
             counted = Counters()
+            # -m-: a job without a reducer (ReadHostDb.readHostDb), whose mappers write.
             with text_file(folder / f"part-m-{index:05d}", text_codec(context.conf)) as file:
                 is_first = dump.header and dump.is_full
                 for hosts in db.scan_part(index):
+                    # ReadHostDbMapper writes it before the first host of a part: an empty part has
+                    # none.
                     if is_first and len(hosts):
                         file.write(HEADER.encode())
                         is_first = False

@@ -44,6 +44,7 @@ from minutch.records.metadata_columns import (
     stored,
 )
 from minutch.records.protocol import ProtocolStatus
+from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 VALUES_SCHEMA: Final = pl.Schema(
@@ -105,13 +106,16 @@ class Fields(Settings):
             numbers = mine.select(
                 "key", pl.lit(number).alias("field"), text=none[1], number=_floats(mine)
             )
+            # Float.parseFloat fails, which Nutch's reducer logs.
             tables.append(numbers.filter(pl.col("number").is_not_null()))
         together = pl.concat(tables).cast({"field": pl.UInt16})
         keys = ("key", "field", "text", "number")
+        # Few rows for many pages: what is sorted by host are these.
         return together.group_by(keys, maintain_order=True).agg(count=pl.len().cast(pl.Int64))
 
     def writes(self, name: bytes) -> bool:
         """Returns True for a key of a host's metadata that this job writes."""
+        # Names have dots of their own: the field is all behind the first one.
         text = name.decode("utf-8", "replace")
         kind, _, field = text.partition(".")
         if field in self.numbers and (
@@ -136,12 +140,15 @@ class Fields(Settings):
         """Makes the entries of the string fields, by field and value in the order of Java maps."""
         if table.is_empty():
             return NEW_SCHEMA.to_frame()
+        # UpdateHostDbReducer holds its fields in a HashMap, whose order the metadata have.
         position = {field: index for index, field in enumerate(names_order(self.strings))}
         groups = (
             table.select(pl.struct("row", "field").rank("dense").alias("g"))["g"].to_numpy() - 1
         )
-        hashes = _per_distinct(
-            table["text"], lambda text: string_hash(text.decode("utf-8", "replace")) & 0xFFFF_FFFF
+        hashes = map_distinct(
+            table["text"],
+            lambda text: string_hash(text.decode("utf-8", "replace")) & 0xFFFF_FFFF,
+            pl.Int64(),
         )
         ordered = table.with_columns(
             position=pl.col("field").replace_strict(position, return_dtype=pl.Int64),
@@ -177,10 +184,12 @@ class Fields(Settings):
             ("max", pl.col("number").max()),
             (
                 "avg",
+                # Nutch's sum is a float; summed in 64 bits it does not depend on the order.
                 ((wide * pl.col("count")).sum().cast(pl.Float32).cast(pl.Float64) / total).cast(
                     pl.Float32
                 ),
             ),
+            # In the order in which UpdateHostDbReducer puts them into the map.
             *((f"pct{p}", self._percentile(p, total)) for p in self.percentiles),
             ("min", pl.col("number").min()),
         ]
@@ -230,12 +239,6 @@ def _percentile(text: str) -> int:
             f"hostdb.percentiles: expected whole numbers from 0 to 100, found {text!r}"
         )
     return int(text)
-
-
-def _per_distinct(values: pl.Series, function: Callable[[bytes], int]) -> pl.Series:
-    distinct = values.unique()
-    results = pl.Series([function(value) for value in distinct], dtype=pl.Int64)
-    return values.replace_strict(distinct, results, return_dtype=pl.Int64)
 
 
 def _texts(found: pl.DataFrame) -> pl.Series:

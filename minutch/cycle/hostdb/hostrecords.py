@@ -78,10 +78,12 @@ class HostRange:
 
 def merged(known: HostRange, statistics: HostStatistics, *, has_crawldb: bool) -> pl.DataFrame:
     """Returns a row of HOSTDB_SCHEMA for each host, sorted by key. Raises FormatError."""
+    # Several only where a normalizer gives two hosts one name.
     before = known.before.unique("key", keep="last")
     counts = known.counts.group_by("key").agg(pl.all().sum())
     ranked = known.homepages.sort("rank", maintain_order=True)
     homepages = ranked.unique("key", keep="last", maintain_order=True).select("key", "homepage_url")
+    # nodedumper writes the highest first.
     scores = known.scores.unique("key", keep="first", maintain_order=True).rename(
         {"score": "new_score"}
     )
@@ -96,6 +98,7 @@ def merged(known: HostRange, statistics: HostStatistics, *, has_crawldb: bool) -
     table = table.join(scores, on="key", how="left", maintain_order="left")
     metadata = _metadata(table, known.values, statistics, has_crawldb=has_crawldb)
     from_crawldb = (
+        # Also for hosts without a page now: their counts are null, and so 0 below.
         [pl.col(f"{name}_now").alias(name) for name in _FROM_CRAWLDB] if has_crawldb else []
     )
     return (
@@ -129,11 +132,13 @@ def _metadata(
     owners = once.join(rows, on="key", how="left", maintain_order="left")["row"]
     new = [statistics.fields.summaries(owners, once), *_sums(table, statistics)]
     found = entries(old, table["key"])
+    # Values of other classes are copied as they are, by the row: few hosts have any.
     other = found.filter(~pl.col("kind").is_in(_PLAIN))["row"].unique()
     kept = _kept(found.filter(~pl.col("row").is_in(other.implode())), statistics)
     together = (
         pl.concat([kept, *new])
         .group_by("row", "key", maintain_order=True)
+        # The new value of a key, at the place that the old one had in the map.
         .agg(pl.col("value").last())
     )
     metadata = maps_of(together.sort("row", maintain_order=True), len(table)).alias("metadata")
@@ -176,6 +181,7 @@ def _updated(old: bytes, new: pl.DataFrame, statistics: HostStatistics) -> bytes
 
 def _name(key: bytes) -> bytes:
     """Returns the name in a stored Text key, without its length of one or more bytes."""
+    # WritableUtils: a length below 128 is one byte, others say in the first how many follow.
     return key[2:] if key[1] < 0x80 else key[2 + 0x90 - key[1] :]
 
 
@@ -217,6 +223,7 @@ class HostChecks:
         """Decides for each host (HOSTDB_SCHEMA) whether it is looked up at `now` (ms)."""
         failures = pl.col("dns_failures")
         is_new = pl.col("last_check") == 0
+        # UpdateHostDbReducer.isEligibleForCheck, which multiplies by the failures, too.
         again = pl.col("last_check") + self.interval * pl.max_horizontal(failures, 1) <= now
         wanted = pl.when(failures > 0).then(pl.lit(self.failed)).otherwise(pl.lit(self.known))
         return hosts.select(
@@ -240,6 +247,7 @@ class HostChecks:
             .otherwise(lost.otherwise(pl.lit(EXISTING_UNKNOWN))),
             dns_failures=pl.when(found)
             .then(0)
+            # 1 whatever was there: ResolverThread sets it for a host that it sees first.
             .when(is_new)
             .then(1)
             .otherwise(failures + 1)

@@ -150,6 +150,7 @@ class HostRules:
     def from_conf(cls, conf: Configuration, *, normalize: bool, filtering: bool) -> Self:
         """Loads the configured filters and normalizers that are used."""
         rules = UrlRules(
+            # UpdateHostDbMapper has the scope `default` whatever a property says.
             conf.with_values({SCOPE_PROPERTY: ""}),
             normalize=normalize,
             filtering=filtering,
@@ -205,6 +206,7 @@ class HostStatistics:
         hosts = host_names(urls)
         named = self.rules.apply(hosts)
         counters.add(MALFORMED, hosts.null_count())
+        # Those without a host are null in both.
         counters.add(FILTERED, named.null_count() - hosts.null_count())
         counters.add(COUNTED, len(named) - named.null_count())
         if named.null_count():
@@ -227,11 +229,13 @@ class HostStatistics:
             (pl.col("status") == code).sum().cast(pl.Int64).alias(name)
             for name, code in STATUSES.items()
         ]
+        # Pages with failures, not failures: reduce adds one for each.
         failures = (pl.col("retries") != 0).sum().cast(pl.Int64).alias(FAILURES)
         sums_of = [pl.col(name).sum() for name in self.sums]
         return pl.DataFrame(columns).group_by("key").agg(*counted, failures, *sums_of)
 
     def _values(self, entries: pl.DataFrame, hosts: pl.Series) -> pl.DataFrame:
+        # UpdateHostDbReducer gathers metadata of proper fetched pages alone.
         pages = entries["status"].is_in(_FETCHED) & entries["metadata"].is_not_null()
         if not pages.any() or not (self.fields.strings or self.fields.numbers):
             return VALUES_SCHEMA.to_frame()
@@ -240,9 +244,11 @@ class HostStatistics:
 
 def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.DataFrame:
     """Finds the home pages among entries, in their order."""
+    # Before the regular expression below: of a large site one entry in thousands is left.
     likely = urls.str.ends_with("/") & (entries["status"] != STATUS_DB_UNFETCHED)
     table = entries.select("status", "metadata").with_columns(url=urls, host=hosts).filter(likely)
     scheme = pl.col("url").str.extract(_SCHEME)
+    # By the host under its new name, as URLUtil.isHomePageOf is asked for it.
     table = table.filter(pl.col("url") == scheme + "://" + pl.col("host") + "/")
     rank = (
         pl.when(pl.col("status").is_in(_FETCHED))
@@ -254,6 +260,7 @@ def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.D
         rank=rank.otherwise(0).cast(pl.Int64),
         homepage_url=scheme.str.to_lowercase() + "://" + pl.col("host") + "/",
     )
+    # Nutch fails with a NullPointerException on a redirect without a protocol status.
     if table["rank"].eq(1).any():
         redirects = table["rank"] == 1
         targets = values_of(table["metadata"], text_key(PROTO_STATUS_KEY))

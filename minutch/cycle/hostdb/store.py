@@ -37,6 +37,7 @@ class HostDb(RecordDatabase[HostDatum]):
         """Returns the serialized record of a host, None if there is none; reads all parts."""
         host = encode_text(url)
         key = encode_vlong(len(host)) + host
+        # Not the partition of its hash: Nutch's records may be in any where hosts were looked up.
         for part in self.require_parts():
             with SequenceFileReader(data_file(part)) as reader:
                 value = reader.find(key)

@@ -89,7 +89,10 @@ def score_files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise StoreError(f"Input path does not exist: {path}")
     files = sorted(
-        entry for entry in path.iterdir() if entry.is_file() and entry.name[0] not in "._"
+        # FileInputFormat.hiddenFileFilter: _SUCCESS, .part-00000.crc.
+        entry
+        for entry in path.iterdir()
+        if entry.is_file() and entry.name[0] not in "._"
     )
     if not files:
         raise StoreError(f"{path}: no files with scores of hosts")
@@ -149,6 +152,7 @@ class Lookups:
         """Raises ProtocolError if no active plugin fetches http://."""
         self._at_a_time = at_a_time
         self._protocols = protocols
+        # Before a CrawlDb is read for hours: without such a plugin nobody can be looked up.
         self._protocol = protocols.get_protocol("http://localhost/")
         self._runner = asyncio.Runner()
 
@@ -175,11 +179,13 @@ class Lookups:
     async def _resolve(
         self, hosts: Sequence[str], on_answer: Callable[[int], object]
     ) -> list[bool]:
+        # In the order of hosts, whoever answers first.
         found = [False] * len(hosts)
         waiting = iter(enumerate(hosts))
 
         async def work() -> None:
             for row, host in waiting:
+                # InetAddress.getByName("") is the loopback address.
                 found[row] = not host or bool(await self._addresses_of(host))
                 on_answer(1)
 
@@ -235,6 +241,7 @@ class HostDbSettings(Settings):
 
         def chosen(kind: str) -> bool:
             name = f"hostdb.check.{kind}"
+            # hostdb.check.* are true in nutch-default.xml, and never read by Nutch.
             return kind in options.check or (conf.is_set(name) and conf.get_boolean(name, False))
 
         threshold = conf.get_int("hostdb.purge.failed.hosts.threshold")
@@ -293,6 +300,7 @@ def updatehostdb(
     source = None if options.crawldb is None else CrawlDb(options.crawldb)
     if source is not None:
         source.require_parts()
+    # Sources are looked for before the lock makes a folder for a HostDb that can't be.
     with (
         db.lock(),
         SortedHosts(statistics, settings, spill=db.path) as hosts,
@@ -328,6 +336,7 @@ class SortedHosts(ExitStack):
             VALUES_SCHEMA,
             SCORES_SCHEMA,
         )
+        # All of them are filled before the first is read.
         budget = settings.memory // len(schemas)
         self._shuffles = [
             self.enter_context(Shuffle(settings.parts, schema, budget=budget, spill=spill))
@@ -382,6 +391,7 @@ class _Checker:
 
     def check(self, hosts: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """Looks up the hosts that are due; updates their records, or drops those often failing."""
+        # One time for a range: whether a host is due does not hang on how long others took.
         now = self.clock.now()
         due = self.checks.due(hosts, now)
         counters.add(NOT_ELIGIBLE, len(hosts) - int(due.sum()))
@@ -425,6 +435,7 @@ def _write(
                     counters.add(WRITTEN, len(hosts))
             return counters
 
+        # hostdb.num.resolvers.threads is a limit for the job, not for each partition.
         threads = 0 if checker is None else 1
         for counted in for_each(write_part, range(settings.parts), threads=threads):
             total.merge(counted)

@@ -72,9 +72,11 @@ class IndexChecker(PageChecker):
                 f" {', '.join(result)}"
             )
         signature = self._signature_of(content, result)
+        # Where `parse` leaves it for the fields of indexing filters.
         parsed.data.content_meta.set(SIGNATURE_KEY, signature.hex())
         datum.signature = signature
         self._score(partial(self._scoring.pass_score_after_parsing, url, content, parsed))
+        # The fields that `index` adds itself, and that no filter makes.
         document = NutchDocument()
         document.add("id", url)
         document.add("digest", signature.hex())
@@ -101,6 +103,7 @@ class IndexChecker(PageChecker):
     def _index(self, url: str, document: NutchDocument, encoders: Encoders) -> None:
         """Sends a document to the index writers."""
         documents = Documents(pl.Series([url]))
+        # As columns, which encoders take: there is one way to a writer.
         documents.replace([document])
         encoded, _ = encoders.encode(documents, [])
         with self._make_chain() as chain:

@@ -96,6 +96,7 @@ def index(
     committed then.
     """
     conf = _configured(context.conf, options)
+    # For writers whose index lies beside the crawl (indexer_local).
     conf = conf.with_values({CRAWL_PROPERTY: str(_crawl_folder(crawldb, segments))})
     memory = memory_budget(conf)
     normalizers = URLNormalizers(conf, SCOPE_INDEXER) if options.normalize else None
@@ -110,15 +111,18 @@ def index(
     )
     stores = segments_at(segments)
     inputs = find_inputs(crawldb, options.linkdb, stores, content=options.add_binary_content)
+    # Of all sources: a range must fit with what each has in it.
     parts = [part for source in inputs.sources for part in source.parts]
     ranges = cut(parts, _range_bytes(memory))
     counters = Counters()
+    # A run without a document says so, in place of nothing.
     counters.add(INDEXED, 0)
     with (
         WriterChain.from_conf(conf) as chain,
         find_misplaced(inputs, stores, normalizers, memory) as misplaced,
         context.progress("index", unit="documents") as progress,
     ):
+        # Before the first range: a server that is away is noticed before hours of work.
         chain.open()
         make = partial(RangeIndexer.from_conf, conf, inputs, settings)
         for encoded, counted in engine_of(conf).stream(make, misplaced.by_range(ranges)):
@@ -128,6 +132,7 @@ def index(
         chain.finish(commit=not options.no_commit)
     counters.merge(chain.counters)
     if counters.get(REFUSED):
+        # Writers tell at the end which documents their servers did not take.
         counters[INDEXED] -= counters[REFUSED]
     return counters
 
@@ -171,6 +176,7 @@ def _configured(conf: Configuration, options: IndexOptions) -> Configuration:
         "indexer.binary.base64": options.base64,
         "indexer.nocommit": options.no_commit,
     }
+    # A flag that is not given leaves what the configuration says.
     texts = {name: "true" for name, value in values.items() if value}
     if options.params is not None:
         texts[PARAMS_PROPERTY] = options.params
@@ -221,11 +227,13 @@ def clean(
     with WriterChain.from_conf(conf) as chain, context.progress("clean", db.estimate) as progress:
         chain.open()
         for number in range(len(parts)):
+            # Keys and status are all that is needed: no metadata is decoded.
             for frame in db.scan_packed(number):
                 keys = frame.filter(pl.col("status").is_in(_UNWANTED))["key"]
                 chain.delete(decode_keys(keys).to_list())
                 counters.add(DELETED, len(keys))
                 progress.advance(len(frame))
+        # CleaningJob commits where something was deleted.
         chain.finish(commit=not options.no_commit and counters[DELETED] > 0)
     counters.merge(chain.counters)
     return counters

@@ -89,6 +89,7 @@ class IndexRules(Settings):
         """
         fetch, db = pl.col("fetch"), pl.col("db")
         fetched = fetch.is_not_null()
+        # IndexerReducer takes a failed parse from either, too.
         failed = (fetch == status.STATUS_PARSE_FAILED) | (db == status.STATUS_DB_PARSE_FAILED)
         gone = (fetch == status.STATUS_FETCH_GONE) | (db == status.STATUS_DB_GONE)
         redirect = fetch.is_in(_REDIRECTS) | db.is_in(_DB_REDIRECTS)
@@ -109,6 +110,7 @@ class IndexRules(Settings):
             (~pl.col("parsed"), SKIPPED_FAILED_PARSE),
         ]
         outcome = pl.lit(INDEXED)
+        # The first step is the outermost condition.
         for condition, name in reversed(steps):
             then = pl.lit(name) if isinstance(name, str) else name
             outcome = pl.when(condition).then(then).otherwise(outcome)

@@ -89,6 +89,7 @@ class IndexSource:
         return [SortedPart(path, self.value_class) for path in self.paths]
 
     def __getstate__(self) -> dict[str, object]:
+        # Maps of files don't go to another process, which opens its own.
         return {name: value for name, value in self.__dict__.items() if name != "parts"}
 
 
@@ -139,6 +140,7 @@ class Inputs:
 def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[IndexSource]:
     """Returns the sources of segments, in the order of their names."""
     found = []
+    # Names are times: of equal fetches the last segment's counts, however they were given.
     for segment in sorted(segments, key=lambda segment: segment.name):
         for kind, folder in _FOLDERS.items():
             if kind != CONTENTS or content:
@@ -160,6 +162,7 @@ class MisplacedRecords:
             while True:
                 count = (
                     len(held)
+                    # The last range has no end.
                     if keys.high is None
                     else held["key"].search_sorted(keys.high, side="left")
                 )
@@ -181,6 +184,7 @@ def find_misplaced(
     """Finds a job's misplaced records; `memory` is that of the job. Raises FormatError."""
     with (
         scratch("index") as folder,
+        # One partition: ranges are taken in the order of keys.
         Shuffle(1, MISPLACED, budget=memory // SHARE, spill=folder) as shuffle,
     ):
         for frame in _of_crawl_parse(inputs, segments, normalizers):
@@ -204,12 +208,14 @@ def _of_crawl_parse(
     sources = np.array([number for number, _ in parts], np.uint16)
 
     def fetches(batch: Batch, files: Numbers) -> pl.DataFrame:
+        # The status is the second byte of a CrawlDatum: links are left out without being decoded.
         if (batch.value_len > 1).all() and (
             batch.values[batch.value_at] == status.CUR_VERSION
         ).all():
             are_fetches = np.isin(batch.values[batch.value_at + 1], _FETCHES)  # behind the version
             batch, files = batch.filter(are_fetches), files[are_fetches]
         table = decode_packed(batch).with_columns(source=pl.Series(sources[files]))
+        # Once more for records of older versions, whose status was not looked at above.
         return table.filter(pl.col("status").is_in(_FETCHES)).select(MISPLACED.names())
 
     for found in scan_numbered([path for _, path in parts], CRAWL_DATUM, fetches):
@@ -228,11 +234,13 @@ def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFra
             for span in file.spans():
                 keys = file.keys(span)
                 normal = _normalized(keys, normalizers)
+                # Null is a rejected URL, which RangeIndexer leaves out where it is.
                 changed = (normal != keys).fill_null(False)
                 if changed.any():
                     batch = file.batch(span)
                     values = string_column("value", batch.values, batch.value_at, batch.value_len)
-                    yield _rows(normal.filter(changed), number, values.filter(changed))
+                    rows = pl.DataFrame([normal, values]).filter(changed)
+                    yield rows.select("key", pl.lit(number, pl.UInt16).alias("source"), "value")
 
 
 def _normalized(keys: pl.Series, normalizers: URLNormalizers) -> pl.Series:
@@ -240,8 +248,3 @@ def _normalized(keys: pl.Series, normalizers: URLNormalizers) -> pl.Series:
     return encode_keys(normalizers.normalize_column(decode_keys(keys)).str.strip_chars()).alias(
         "key"
     )
-
-
-def _rows(keys: pl.Series, number: int, values: pl.Series) -> pl.DataFrame:
-    source = pl.Series("source", [number], dtype=pl.UInt16).new_from_index(0, len(keys))
-    return pl.DataFrame([keys.alias("key"), source, values.alias("value")])

@@ -81,6 +81,7 @@ class RangeRecords:
         self._rows: dict[str, pl.DataFrame] = {}
         tables = self._tables(CRAWLDB, lambda batch, _: crawldatum_columns.decode(batch))
         self.db = concat(tables, CRAWLDB_SCHEMA).filter(
+            # CrawlDatum.hasDbStatus.
             pl.col("status").is_between(1, status.STATUS_DB_MAX)
         )
         self.fetch = self._fetches()
@@ -93,6 +94,7 @@ class RangeRecords:
 
     def urls(self) -> pl.Series:
         """Returns the URLs of the segments, sorted."""
+        # Not of the CrawlDb, nearly all of whose entries lie in no segment of this job.
         keys = [self.fetch["key"], *(self._rows[kind]["key"] for kind in (PARSE, TEXT))]
         return pl.concat(keys).unique().sort().alias("key")
 
@@ -116,6 +118,7 @@ class RangeRecords:
             robots = self._noindex(forbids).gather(records[PARSE]).fill_null(False)
         fetch, fetched = (self.fetch[name].gather(records[FETCH]) for name in _OUTCOME)
         db, due = (self.db[name].gather(records[CRAWLDB]) for name in _OUTCOME)
+        # It may have been fetched in a segment that this job is not given.
         is_over = db.is_in(status.STORED) & (due > fetched) & (fetch != status.STATUS_FETCH_SUCCESS)
         return pl.DataFrame(
             {
@@ -188,6 +191,7 @@ class RangeRecords:
             return pl.DataFrame([keys_of(batch), _of(segments)])
 
         rows = concat(self._tables(kind, read), _ROWS).with_row_index(ROW)
+        # Only where segments share a URL: a join and a sort of all rows for nothing otherwise.
         if rows["key"].is_duplicated().any():
             own = self._segments.rename({SEGMENT: "own"})
             rows = rows.join(own, on="key", how="left", maintain_order="left").sort(
@@ -201,6 +205,7 @@ class RangeRecords:
         def read(batch: Batch, _: Numbers) -> pl.DataFrame:
             return decode_inlinks(batch, layout=self._inputs.layout)
 
+        # A LinkDb has many times the URLs of a segment: links of others are not decoded.
         return concat(self._tables(LINKS, read, only=self.urls()), INLINKS_SCHEMA)
 
     def _links_of(self, keys: pl.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -240,9 +245,11 @@ def _newest(fetches: pl.DataFrame) -> pl.DataFrame:
     )
     rows = fetches.select("key", "status", "fetch_time", SEGMENT).with_row_index(ROW)
     rows = rows.filter(is_fetch).sort(code != status.STATUS_FETCH_RETRY, maintain_order=True)
+    # Within a segment no times are compared: a document inside a page has the page's.
     rows = rows.unique(["key", SEGMENT], keep="last", maintain_order=True)
     rows = rows.sort(code != status.STATUS_FETCH_RETRY, "fetch_time", maintain_order=True)
     newest = rows.unique("key", keep="last", maintain_order=True)
+    # The answer 304 has no content: the page is that of the fetch before.
     live = newest.filter(code == status.STATUS_FETCH_NOTMODIFIED)["key"]
     if len(live):
         pages = rows.filter(
@@ -368,6 +375,7 @@ class RangeIndexer:
         records = found.joined(urls)
         outcomes = self._rules.outcomes(found.facts(records, self._forbids))
         indexed = outcomes == indexrules.INDEXED
+        # Texts, links and metadata are read of those alone that become documents.
         documents, late = self._documents(found, records.filter(indexed))
         early = pl.DataFrame([records["key"], outcomes]).filter(~indexed)
         every = pl.concat([early, late])
@@ -384,6 +392,7 @@ class RangeIndexer:
         if self._plugins.normalizers is not None:
             normal = self._plugins.normalizers.normalize_column(kept).str.strip_chars()
             counters.add(indexrules.SKIPPED_BY_URL, int(normal.is_null().sum()))
+            # Records under another name are misplaced: they come again with their new one.
             stays = (normal == kept).fill_null(False)
             urls, kept = urls.filter(stays), kept.filter(stays)
         if self._plugins.filters is not None:
@@ -403,6 +412,7 @@ class RangeIndexer:
             titles = decode_keys(pages.parse.titles())
             columns = {"url": pages.urls, "title": titles, "text": pages.text, "marks": marks}
             table = pl.DataFrame(columns)
+            # Before the filters, which then see the page's own text.
             own = own_of(self._sites, table)
             pages = replace(pages, texts=own["text"].cast(pl.Binary))
             if self._text == BOTH:
@@ -418,13 +428,11 @@ class RangeIndexer:
             if not kept.all():
                 lost = pl.DataFrame([pages.keys, stays.alias("stays")]).filter(~kept)
                 outcomes.append(lost.select("key", out(lost["stays"]).alias("outcome")))
-                pages, documents, records = (
-                    pages.filter(kept),
-                    documents.filter(kept),
-                    records.filter(kept),
-                )
+                pages, documents = pages.filter(kept), documents.filter(kept)
+                records = records.filter(kept)
 
         if len(pages):
+            # IndexerReducer begins with a boost of 1.0 for each.
             one = pl.Series("boost", [1.0], dtype=pl.Float32).new_from_index(0, len(pages))
             boost = self._plugins.scoring.indexer_score_columns(documents, pages, one)
             documents.boost(boost.fill_null(1.0))
@@ -436,14 +444,8 @@ class RangeIndexer:
                     keep(stays, self._after_filter)
         if self._settings.content:
             self._add_content(documents, found, records)
-        outcomes.append(
-            pl.DataFrame(
-                [
-                    pages.keys,
-                    pl.Series("outcome", [indexrules.INDEXED]).new_from_index(0, len(pages)),
-                ]
-            )
-        )
+        done = pages.keys.to_frame("key").with_columns(outcome=pl.lit(indexrules.INDEXED))
+        outcomes.append(done)
         return documents, pl.concat(outcomes)
 
     def _after_filter(self, stays: pl.Series) -> pl.Expr:
@@ -487,6 +489,7 @@ def copy_from_crawldb(pages: Pages) -> None:
         data = pages.fetch["metadata"][row]
         metadata = MapWritable() if data is None else MapWritable.from_bytes(data)
         metadata[Text(REPR_URL_KEY)] = Text(pages.urls[row])
+        # Entry by entry: few pages have a representative URL.
         changed.append(metadata.to_bytes())
     metadata_column = (
         pages.fetch["metadata"].clone().scatter(other, pl.Series(changed, dtype=pl.Binary))

@@ -106,8 +106,10 @@ class Exchanges:
         named = ~everything
         for route in self.routes:
             matched = route.exchange.match_columns(documents)
+            # Ids in exchanges.xml that no writer has were warned of when the chain was made.
             for writer in route.writers & masks.keys():
                 masks[writer] = masks[writer] | matched
+            # An exchange without writers leaves its documents to the default.
             if route.writers:
                 named = named | matched
         for writer in (self.default or frozenset()) & masks.keys():
@@ -146,8 +148,10 @@ class FieldMapping:
         for source, names in self.copies.items():
             for name in names:
                 values = mapped.column(source)
+                # Copying a field to itself would double its values.
                 if values is not None and name and name != source:
                     mapped.add(name, values)
+        # MappingReader and NutchDocument go by HashMap's order, in which `_fields` has them.
         for source, name in self.renames.items():
             values = mapped.remove(source)
             if values is not None:
@@ -162,6 +166,7 @@ def _fields(mapping: Element, kind: str) -> dict[str, str]:
     block = next(mapping.iter(kind), None)
     found = [] if block is None else block.iter("field")
     fields = {item.get("source", ""): item.get("dest", "") for item in found}
+    # A source that stands twice has the last one's destination, as in a Java map.
     names = list(fields)
     return {names[i]: fields[names[i]] for i in names_order(tuple(names))}
 
@@ -224,6 +229,7 @@ def keep_documents(conf: Configuration) -> bool:
     """Returns True if all writers keep the documents of earlier jobs, so that they can be deleted.
     Raises ConfigError, PluginError.
     """
+    # indexer-csv and indexer-dummy begin their files anew.
     return not any(item.make().overwrites for item in configured_writers(conf).values())
 
 
@@ -263,6 +269,7 @@ class Encoders:
 
     def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
         """Returns the actions of each writer, sorted by URL, and the number that go to none."""
+        # Exchanges see documents before any mapping (IndexWriters.write).
         masks = self._exchanges.masks(documents, list(self._writers))
         gone = pl.DataFrame({"key": deletions}, schema={"key": pl.String}).with_columns(
             pl.lit(None, pl.Binary).alias("payload")
@@ -273,17 +280,14 @@ class Encoders:
             payload = writer.encode_columns(mine) if len(mine) else pl.Series(dtype=pl.Binary)
             adds = pl.DataFrame({"key": mine.keys, "payload": payload})
             encoded[name] = (
+                # Deletions go to all writers: who has a document now may not be who had it before.
                 pl.concat([adds, gone]).sort("key", maintain_order=True) if len(gone) else adds
             )
         counters = Counters()
         if self._exchanges.are_active and masks:
-            counters.add(NO_WRITER, _unwanted(masks))
+            lost = pl.DataFrame(masks).select(~pl.any_horizontal(pl.all())).to_series()
+            counters.add(NO_WRITER, int(lost.sum()))
         return encoded, counters
-
-
-def _unwanted(masks: dict[str, pl.Series]) -> int:
-    """Counts the documents that no writer gets."""
-    return int(pl.DataFrame(masks).select(~pl.any_horizontal(pl.all())).to_series().sum())
 
 
 # -- in the job ------------------------------------------------------------------------------------
@@ -350,6 +354,7 @@ class WriterChain:
 
     def _open(self) -> None:
         for queue in self._queues:
+            # First: a writer that fails half opened is aborted, too.
             self._opened.append(queue)
             self._retrying(queue, queue.writer.open)
 
@@ -415,6 +420,7 @@ class WriterChain:
                 refused.extend(queue.writer.write(actions))
             except IndexBusyError as error:
                 refused.extend(error.refused)
+                # What the server has taken is not sent again.
                 actions = actions if error.rest is None else error.rest
                 raise
 
@@ -437,6 +443,7 @@ class WriterChain:
     def _retrying(self, queue: _Queue, step: Callable[[], T]) -> T:
         """Calls `step`, again after a pause while the writer is busy."""
         wait = queue.writer.backoff
+        # One attempt, and the retries.
         for left in range(queue.writer.retries, -1, -1):
             try:
                 return step()
@@ -445,6 +452,7 @@ class WriterChain:
                     raise IndexWriterError(
                         f"index writer {queue.name}: {error}", hint=error.hint
                     ) from error
+                # A server that says Retry-After: 86400 would hold the job for a day.
                 pause = min(
                     LONGEST_WAIT, wait if error.retry_after is None else max(error.retry_after, 0.0)
                 )
@@ -457,6 +465,8 @@ class WriterChain:
                 raise IndexWriterError(
                     f"index writer {queue.name}: {error}", hint=error.hint
                 ) from error
+            # Clients raise what they like; a job ends by an error of minutch's, with the writer's
+            # name.
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
                 raise IndexWriterError(f"index writer {queue.name}: {reason}") from error
@@ -466,7 +476,7 @@ class WriterChain:
         """Opens and aborts all writers. Raises IndexWriterError if one can't be reached."""
         with self:
             self._open()
-            self.abort()
+            self.abort()  # nothing was sent: there is nothing to commit
 
     def describe(self) -> str:
         """Describes the active writers with their parameters, for the log."""

@@ -98,8 +98,10 @@ def scan_links(split: InputSplit, rules: LinkRules) -> Iterator[Found]:
 
     def read(group: Sequence[FileSpan]) -> list[Found]:
         full = [(file, span) for _, file, span in group if span and span.start < span.end]
+        # None for a file whose values are not zlib streams (compressed by block, damaged).
         streams = (file.streams(span) for file, span in full)
         known = [batch for batch in streams if batch is not None]
+        # All or none: links of a group stay in the order of its files.
         if known and len(known) == len(full):
             batch = Batch.joined(known)
             links = inflated_links(batch, rules.unwanted)
@@ -146,6 +148,7 @@ def inflated_links(batch: Batch, unwanted: int) -> InvertedLinks | None:
             *stored, scratch, kernels.LinkColumns(out, views[0], views[1], views[2], hosts), state
         ):
             _, rows, _, _, used = state.tolist()
+            # Beyond these bounds the plain way refuses a stream that unpacks to gigabytes.
             if code == _NO_ROOM_FOR_RECORD and len(scratch) <= MOST:
                 scratch = np.empty(4 * len(scratch), np.uint8)
             elif code == _NO_ROOM and len(out) < MOST_AT_A_TIME:
@@ -219,14 +222,17 @@ def build(
         in_place = [source for source in sources if isinstance(source, StoredParts)]
 
         def write_part(task: Task, partitions: Sequence[Partition]) -> None:
-            task.counters.merge({PAGES: 0, WRITTEN: 0})
+            task.counters.merge({PAGES: 0, WRITTEN: 0})  # a count of 0 is told, too
             with LinkDb.part_writer(task.folder, task.part, layout, settings.compression) as writer:
                 for links, order in _in_order(partitions):
                     for sets in merged(links, order, settings.max_inlinks).batches(_BATCH):
                         writer.write(sets)
                         task.counters.merge({PAGES: sets.records, WRITTEN: len(sets)})
+                        # Of stored records the number is known beforehand, of shuffled ones the
+                        # number of links.
                         task.advance(sets.records if in_place else len(sets))
 
+        # LinkDb.install: unlike the CrawlDb's, the one before is not kept.
         with db.replacement(keep_old=False) as directory:
             engine.reduce(write_part, sources, engine.parts, directory, written, progress)
     counters = Counters()
@@ -248,6 +254,7 @@ def _sources(
     paths = [path for db in stored for path in db.require_parts()]
     sources: list[Source] = []
     pieces: list[_Stored | InputSplit] = [] if new is None else [*new.pieces]
+    # A URL that is normalized may belong to another partition.
     if chain.normalizes or not all(is_partitioned(db, engine.parts) for db in stored):
         pieces[:0] = [
             _Stored(source, db.layout) for db in stored for source in engine.splits(db.parts())
@@ -257,6 +264,7 @@ def _sources(
             StoredParts(db.parts(), partial(_links, db.layout, chain), LINKS_SCHEMA)
             for db in stored
         ]
+    # No shuffle at all: mergelinkdb of LinkDbs that have the partitions already.
     if not pieces and sources:
         progress.expect(partial(record_estimate, paths))
         yield sources
@@ -281,9 +289,9 @@ def _links(
 ) -> Iterator[pl.DataFrame]:
     """Yields the links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
     for table in scan_inlinks(source, layout):
-        yield chain.apply(
-            table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters
-        )
+        # A record without links has a row of nulls; LinkDbMergeReducer writes none for it.
+        links = table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names())
+        yield chain.apply(links, counters)
 
 
 def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
@@ -292,6 +300,7 @@ def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, R
         yield from partitions[0].ordered()
         return
     for frames in aligned(*(partition.sorted() for partition in partitions)):
+        # In the order of sources, which the sort by key keeps: stored links first.
         links = pl.concat(frames, rechunk=True)
         yield links, key_order(links, np.arange(len(links), dtype=np.uint32))
 
@@ -339,6 +348,7 @@ def invertlinks(
     chain = UrlChain.from_conf(conf, normalize=options.normalize, filtering=options.filtering)
     rules = LinkRules.from_conf(conf, chain=chain)
     _log_start(linkdb, segments, rules, normalize=options.normalize, filtering=options.filtering)
+    # As LinkDb.invert, which leaves an existing LinkDb as it is.
     if rules.ignore_internal and rules.ignore_external:
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
         return Counters()
@@ -355,6 +365,7 @@ def invertlinks(
         db.lock(options.force),
         context.progress("invertlinks", lambda: record_estimate(paths)) as progress,
     ):
+        # Under the lock: another job may have made it until then.
         stored = [db] if db.exists() else []
         if stored:
             log.info("LinkDb: merging with existing linkdb: %s", linkdb)

@@ -28,7 +28,7 @@ from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
 from minutch.plugin.columns import by_distinct
 from minutch.plugin.urlrules import UrlShortcut
 from minutch.urls.hostcolumns import host_names
-from minutch.work.tables.frame import decode_keys, encode_keys
+from minutch.work.tables.frame import by_runs, decode_keys, encode_keys
 
 SCOPE_PROPERTY: Final = "linkdb.url.normalizer.scope"
 
@@ -81,21 +81,14 @@ class UrlChain:
         target: str = "key",
     ) -> pl.DataFrame:
         """Returns the links whose URLs both pass, under their new names; a page's are together."""
+        # Also saves READ's sibling: nothing is said to be rejected where nobody was asked.
         if self._normalizers is None and self._filters is None:
             return links
-        changed = links.with_columns(self._pass(links[target]), self._pass_runs(links[page]))
+        # A page has some dozens of links, whose `from_url` is its own.
+        changed = links.with_columns(self._pass(links[target]), by_runs(links[page], self._pass))
         kept = changed.drop_nulls([page, target])
         counters.add(REJECTED, len(links) - len(kept))
         return kept
-
-    def _pass_runs(self, column: pl.Series) -> pl.Series:
-        """Does the same as `_pass` for a column with runs of equal URLs."""
-        starts = column.ne_missing(column.shift())
-        return (
-            self._pass(column.filter(starts)).gather(starts.cum_sum() - 1)
-            if len(column)
-            else column
-        )
 
     def _pass(self, column: pl.Series) -> pl.Series:
         passed, _ = self._shortcut.settle(
@@ -125,6 +118,7 @@ class LinkRules(Settings):
     @property
     def unwanted(self) -> int:
         """The comparison (`inlinks.compare_hosts`) for links that don't count; UNKNOWN: all do."""
+        # LinkDbMapper looks at external links in an `else`.
         if self.ignore_internal:
             return inlinks_kernels.SAME
         return inlinks_kernels.DIFFERENT if self.ignore_external else inlinks_kernels.UNKNOWN
@@ -137,6 +131,7 @@ class LinkRules(Settings):
         if self.unwanted == inlinks_kernels.UNKNOWN:
             return self.choose(
                 links,
+                # Never looked at: `choose` compares no hosts here.
                 np.full(len(links), inlinks_kernels.DIFFERENT, np.int8),
                 len(links),
                 0,
@@ -170,6 +165,7 @@ class LinkRules(Settings):
             same = _same_host_parsed(rows["from_url"], rows["key"])
             hosts = hosts.copy()
             hosts[unknown] = same.cast(pl.Int8).fill_null(inlinks_kernels.UNKNOWN).to_numpy()
+        # LinkDbMapper leaves out a link with `toHost == null` either way.
         malformed = hosts == inlinks_kernels.UNKNOWN
         unwanted = hosts == self.unwanted
         counters.add(
@@ -194,15 +190,18 @@ def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
     where the target is no URL.
     """
     page, target = (host_names(decode_keys(urls)) for urls in (pages, targets))
+    # A page that is no URL has the host null, which no target's equals.
     return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
 
 
 def _cut(anchors: pl.Series, length: int) -> pl.Series:
     """Returns anchors of at most `length` UTF-16 units; a cut pair becomes a question mark."""
+    # UTF-8 has at least a byte for each unit of UTF-16.
     too_long = (anchors.bin.size() > length).arg_true()
     if not len(too_long):
         return anchors
     cut = [
+        # String.substring in LinkDbMapper counts so, and may cut a pair in two.
         text.encode("utf-16-le")[: 2 * max(length, 0)]
         for text in decode_keys(anchors.gather(too_long))
     ]

@@ -40,6 +40,7 @@ class LinkDb(RecordDatabase[Inlinks]):
         """The layout of the records; LAYOUT_METADATA if none decides it. Raises FormatError."""
         self.require_class(Inlinks.class_name)
         try:
+            # The first record with a link tells it: one without links is 4 zero bytes in both.
             return layout_of(self._values())
         except FormatError as exc:
             raise exc.at(self.path) from None
@@ -80,5 +81,6 @@ def layout_for(wanted: str, sources: Sequence[LinkDb]) -> str:
     """
     if wanted != AUTO:
         return wanted
+    # One without parts would count as the newer layout.
     layouts = {db.layout for db in sources if db.parts()}
     return layouts.pop() if len(layouts) == 1 else LAYOUT_METADATA

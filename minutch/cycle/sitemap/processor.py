@@ -115,6 +115,7 @@ class ListingWriter:
     def finish(self, before: SitemapListing) -> None:
         """Writes what is left, and the rows of sitemaps that were not read now."""
         self._flush()
+        # Also of sitemaps that failed now: what they listed is the last that is known.
         others = before.scan().filter(~pl.col("sitemap").is_in(list(self._read)))
         others.sink_parquet(self._next())
 
@@ -158,11 +159,13 @@ def sitemap(
     conf, db = context.conf, CrawlDb(crawldb)
     log.info("SitemapProcessor: starting")
     hosts = [] if options.hostdb is None else Database(options.hostdb).require_parts()
+    # Only robots.txt names the sitemaps of a HostDb's hosts.
     if hosts and conf.get_trimmed_strings(ALLOWLIST_PROPERTY):
         log.warning(
             "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there",
             ALLOWLIST_PROPERTY,
         )
+    # Before anything is fetched: another kind of database would be noticed after all fetches.
     db.require_class(CRAWL_DATUM)
     files = [] if options.urls is None else seed_files(options.urls)
     entry_settings = EntrySettings.from_conf(conf, now=context.clock.now())
@@ -180,6 +183,7 @@ def sitemap(
     settings = replace(settings, strict=settings.strict and options.strict)
     held = (lambda: False) if watch is None else (lambda: watch.paused)
     limit = str(settings.most_bytes)
+    # SitemapMapper.setup: pages are cut much earlier, at 1 MB, than sitemaps may be long.
     limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
     fetcher = SitemapFetcher(
         ProtocolFactory(limited), MimeUtil(conf), settings, context.clock, collected.checked, held
@@ -193,6 +197,7 @@ def sitemap(
         collected.shuffle = found
         listing = SitemapListing(crawldb.parent / LISTINGS)
         with (
+            # A crawl's folder may have several CrawlDbs beside it, each with a lock of its own.
             listing.lock(options.force),
             listing.replacement(keep_old=False) as fresh,
             context.progress("sitemap", unit="starts") as progress,
@@ -207,6 +212,7 @@ def sitemap(
             EntrySources([db], engine, EntryFilter(), spill=crawldb) as old,
             context.progress("sitemap") as progress,
         ):
+            # In this order, which `merge` tells them by.
             sources = [*old.sources, engine.local_source(found)]
             merged = rewrite(db, engine, output, sources, partial(_merge, entry_settings), progress)
         collected.counters.merge(merged)
@@ -269,6 +275,7 @@ class _Collected:
         urls = self._rules.apply(
             pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters
         )
+        # Starts are followed side by side: the order of the input is told by their numbers.
         table = entries(urls, sitemap.urls, (number << 32) + before, self._settings)
         assert self.shuffle is not None and self.listing is not None, "set before any fetch"
         self.listing.add(sitemap, urls)

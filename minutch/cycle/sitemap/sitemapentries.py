@@ -54,6 +54,7 @@ def entries(
 ) -> pl.DataFrame:
     """Returns `urls`, of which the sitemap has `said` this, in SITEMAP_SCHEMA, without nulls."""
     dates = [
+        # generateSitemapUrlDatum takes no date in the future.
         page.modified if page.modified is not None and page.modified <= rules.now else 0
         for page in said
     ]
@@ -85,6 +86,7 @@ def merge(
     old, counters = last_of_key(old), Counters()
     found = found.sort("key", "place")
     matched = match(found["key"], old["key"])
+    # SitemapReducer keeps the last of a URL's values, in whatever order Hadoop has them.
     rows = last(np.arange(len(found)), matched.group)
     counters.add(REPEATED, len(found) - len(rows))
     unique = found[rows] if len(rows) < len(found) else found
@@ -93,6 +95,7 @@ def merge(
     counters.add(NEW, int((~known).sum()))
     if rules.overwrite and known.any():
         at, seen = pl.Series(matched.at[known]), unique.filter(known)
+        # Status, fetch time and metadata stay, as in SitemapReducer.
         columns = ("score", "fetch_interval", "modified_time")
         old = old.with_columns(old[name].scatter(at, seen[name]) for name in columns)
     return put_rows(

@@ -68,6 +68,7 @@ HELD_POLL: Final = 0.2
 
 
 def _is_whatwg(conf: Configuration) -> bool:
+    # parser.html.outlinks.whatwg: sitemaps' URLs are read as links of pages are.
     return resolver_class(conf) is WhatwgResolver
 
 
@@ -137,6 +138,7 @@ class SitemapFetcher:
                 for _ in range(workers):
                     group.create_task(work())
         except ExceptionGroup as errors:  # the starts can't be read, or a bug
+            # A caller waits for StoreError or ConfigError, not for a group of one.
             raise errors.exceptions[0] from None
         finally:
             await self._protocols.close()
@@ -146,6 +148,7 @@ class SitemapFetcher:
         keep archives out mean pages: a gzipped sitemap goes by its name without `.gz`.
         """
         found = self._checked(url)
+        # The suffixes of Nutch's regex-urlfilter.txt have gz in them.
         if found is None and url.lower().endswith(".gz"):
             plain = self._checked(url[: -len(".gz")])
             found = plain and plain + url[-len(".gz") :]
@@ -154,6 +157,7 @@ class SitemapFetcher:
     async def named(self, host: str, scheme: str = "") -> list[str] | None:
         """Returns a host's sitemaps: of its robots.txt, else the usual one; None if rejected."""
         for start in (f"{scheme}://",) if scheme else SCHEMES:
+            # generateSitemapsFromHostname: the first scheme that is not rejected in all filters.
             url = self._checked(f"{start}{host}/")
             if url is not None:
                 break
@@ -173,6 +177,7 @@ class SitemapFetcher:
             return None
         url, content = fetched
         try:
+            # 50 MB at most (sitemap.size.max): other hosts' requests go on meanwhile.
             found = await asyncio.to_thread(self._parsed, url, content)
         except ParseError as exc:
             self.counters.add(UNREADABLE)
@@ -192,6 +197,7 @@ class SitemapFetcher:
             content.content,
             ListedUrls(url, strict=settings.strict, whatwg=settings.whatwg),
             most_bytes=settings.most_bytes,
+            # The charset; the media type was looked at by `resolve`.
             header=content.metadata.field("Content-Type") or "",
             is_cut=is_truncated(content),
         )
@@ -210,6 +216,7 @@ class SitemapFetcher:
             delay = await self._delay(url, protocol)
             if delay is None:
                 return None
+            # Each hop has its own robots.txt, pause and turn: it may lead to another host.
             async with self._turns.of(url, delay):
                 await self._go_ahead()
                 datum = CrawlDatum(fetch_time=self._clock.now())
@@ -217,7 +224,9 @@ class SitemapFetcher:
             status = output.status
             if status.is_success and output.content is not None:
                 return url, output.content
+            # The message of a redirect is its target (ProtocolStatus.getArgs in Nutch).
             target = self.sitemap_url(status.message or "") if status.is_redirect else None
+            # From the web to a file of this machine.
             if target is None or leads_in(url, target):
                 break
             url = target
@@ -235,6 +244,7 @@ class SitemapFetcher:
         await self._go_ahead()
         rules = await self._rules(url, protocol)
         decision = decide(
+            # Who names a sitemap in robots.txt wants it read, though a rule forbids its folder.
             rules.failure is not None or url in rules.sitemaps or rules.is_allowed(url),
             rules.crawl_delay or 0,
             defer=rules.defer_visits,
@@ -242,6 +252,7 @@ class SitemapFetcher:
             settings=self._settings.robots,
         )
         if decision.verdict is Verdict.FETCH:
+            # A host's own Crawl-delay, also where it is shorter.
             return self._settings.delay if decision.crawl_delay is None else decision.crawl_delay
         is_forbidden = decision.verdict in (Verdict.DENIED, Verdict.DELAY_TOO_LONG)
         self.counters.add(FORBIDDEN if is_forbidden else FAILED)
@@ -281,6 +292,7 @@ class _Start:
         if sitemaps is None:
             self._counters.add(FILTERED_STARTS)
             return
+        # robots.txt is of the web, whoever listed the host: it names no files of this machine.
         await self._visit_all(sitemaps, FROM_HOSTS, 0, f"{host[1] or 'http'}://{host[2]}/")
 
     async def _visit_all(
@@ -298,9 +310,11 @@ class _Start:
         if url in self._seen:
             self._counters.add(SEEN)
             return
+        # Nutch calls itself for each index in an index, and for one that lists itself.
         if depth > MOST_NESTED or len(self._seen) >= MOST_SITEMAPS:
             self._counters.add(TOO_DEEP)
             return
+        # Before it is read: an index may list itself.
         self._seen.add(url)
         try:
             sitemap = await self._fetcher.read(url)
@@ -312,7 +326,9 @@ class _Start:
             return
         if isinstance(sitemap, Sitemap):
             self._counters.add(READ)
+            # Normalizers and filters are asked for some 50,000 URLs.
             await asyncio.to_thread(self._found, self._number, self._urls, sitemap)
+            # Also those that are filtered: places are counted by what is listed.
             self._urls += len(sitemap.urls)
         elif sitemap is not None:
             self._counters.add(INDEXES)
@@ -333,6 +349,7 @@ class Turns:
         ended.
         """
         host = canonical_host_of(url)
+        # A host's lock is there while somebody holds it or waits for it: hosts are without number.
         lock, users = self._locks.get(host, (asyncio.Lock(), 0))
         self._locks[host] = lock, users + 1
         try:

@@ -75,14 +75,18 @@ def read_xml(text: str, listed: ListedUrls) -> Sitemap | SitemapIndex:
     nothing stands before that, if `text` declares entities, or is something else.
     """
     reader = _Reader(listed)
+    # `text` is decoded already: an encoding that it declares counts no more.
     parser = expat.ParserCreate("utf-8")
+    # Without it expat gives text line by line, and apart at each reference.
     parser.buffer_text = True
+    # Billion laughs, and files of this machine. An external DTD is not read by expat itself.
     parser.EntityDeclHandler = _refuse_entity
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
     damage = ""
     try:
+        # "replace": lone surrogates, which UTF-16 may have.
         parser.Parse(text.encode("utf-8", "replace"), True)
     except expat.ExpatError as exc:
         damage = f"not well-formed: {exc}"
@@ -92,6 +96,7 @@ def read_xml(text: str, listed: ListedUrls) -> Sitemap | SitemapIndex:
         raise ParseError(f"{listed.url}: {damage or 'XML, but no sitemap'}")
     result = reader.handler.result
     if damage:
+        # A loc that is closed is whole, though its url is not.
         reader.handler.cut_off()
         result.damage = damage
         if not result.urls:
@@ -120,6 +125,8 @@ class _Reader:
         prefix, _, local = name.rpartition(":")
         for key, value in attributes.items():
             if key.startswith("xmlns"):
+                # Of the whole document: a prefix that is declared twice, for two namespaces, is not
+                # met.
                 self._namespaces[key[6:]] = value
         if self.handler is None:
             kind = _HANDLERS.get(local)
@@ -212,6 +219,7 @@ class _UrlSet(_Handler):
 
     def end(self, name: str) -> None:
         if name == "url":
+            # XMLHandler.endElement: a url within a url lists nothing.
             if len(self.open) > 1 and self.open[-2] == "urlset":
                 self._add()
         elif name == "loc":
@@ -243,6 +251,7 @@ class _Index(_Handler):
         self._loc_closed = False
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        # XMLIndexHandler.startElement, of an element that was not closed.
         if self._loc and name in ("loc", "sitemap"):
             if _stripped(self._loc):
                 self._add()
@@ -302,6 +311,7 @@ class _Rss(_Handler):
         if name == "link" or (name == "guid" and self._url is None):
             text = _stripped(self.collected())
             if text:
+                # RSSHandler: a link that is none leaves a guid that was one before.
                 self._url = self.listed.read(self.listed.joined(self.listed.url, text)) or self._url
         elif name == "guid":
             self.collected()
@@ -329,6 +339,7 @@ class _Atom(_Handler):
         self._base = self._feed_base = listed.url
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        # RFC 4287, 2: xml:base of an element holds for what is in it.
         base = self.listed.joined(self._base, attributes.get("xml:base", ""))
         if name == "feed":
             self._base = self._feed_base = base
@@ -336,6 +347,7 @@ class _Atom(_Handler):
             self._base, self._url, self._rel, self._modified = base, None, None, None
         elif name == "link" and "href" in attributes:
             href, rel = self.listed.joined(base, attributes["href"]), attributes.get("rel")
+            # RFC 4287, 4.2.7.2: a link without `rel` is the alternate one.
             rel = None if rel == "alternate" else rel
             valid = self.listed.allows(href)
             if (
@@ -392,6 +404,7 @@ def read_sitemap(
         content, wrong = _gunzip(content, most_bytes)
         damage = wrong or damage
         kind = _by_start(content)
+        # Gzip within gzip counts as none: each layer multiplies what a small file unpacks to.
         if kind not in (_TEXT, _XML):
             raise ParseError(f"{url}: {damage or 'neither XML nor text in gzipped content'}")
     if kind is None:
@@ -413,6 +426,8 @@ def _kind(content_type: str, content: bytes) -> str | None:
     name = content_type.lower()
     for types, kind in ((XML_TYPES, _XML), (TEXT_TYPES, _TEXT), (GZIP_TYPES, _GZIP)):
         if name in types:
+            # Servers name sitemap.xml.gz as they like: text/xml of gzipped bytes, text/plain of
+            # XML.
             return _by_start(content) or kind
     return _by_start(content)
 
@@ -432,8 +447,9 @@ def _gunzip(content: bytes, most: int) -> tuple[bytes, str]:
     """
     found, at = bytearray(), 0
     try:
+        # RFC 1952, 2.2: a file is a series of members.
         while content.startswith(_GZIP_START, at):
-            member = zlib.decompressobj(wbits=31)
+            member = zlib.decompressobj(wbits=31)  # 16 for gzip, 15 for the window
             while not member.eof:
                 piece = content[at : at + _PIECE]
                 if not piece:
@@ -455,6 +471,7 @@ def _inflate(member: zlib._Decompress, piece: bytes, found: bytearray, most: int
         found += member.decompress(piece, most - len(found))
     except zlib.error:
         for number in range(len(piece)):
+            # zlib gives nothing of a call that ends in damage, which its bytes one by one do.
             found += before.decompress(piece[number : number + 1], max(1, most - len(found)))
         raise
 
@@ -474,6 +491,7 @@ def _read_text(
         )
     else:
         text = charset.decode(content)
+    # Not splitlines, for which U+2028 and form feeds end lines, too.
     lines = re.split(r"\r\n|\r|\n", text.lstrip("\ufeff"), maxsplit=MAX_LINES)
     for line in (lines[:-1] if is_cut else lines)[:MAX_LINES]:
         if line.strip():

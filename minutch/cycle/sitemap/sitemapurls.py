@@ -60,6 +60,7 @@ def iso_date(text: str | None) -> int | None:
         if match is not None:
             day, minutes, seconds, fraction, zone = match.groups()
             time = datetime.fromisoformat(f"{day}T{minutes}:{seconds or '00'}")
+            # Cut off as Instant.toEpochMilli does, not rounded.
             ms = int((fraction or "0").ljust(3, "0")[:3])
             return _ms(time, _zone(zone)) + ms
         match = _DATE.fullmatch(text)
@@ -73,6 +74,7 @@ def iso_date(text: str | None) -> int | None:
 
 def _day(year: int, month: int, day: int) -> int:
     """Limits a day up to 31 to the last one of its month."""
+    # java.time.format.ResolverStyle.SMART, for dates without a time.
     return min(day, monthrange(year, month)[1]) if 1 <= day <= 31 else day
 
 
@@ -81,6 +83,7 @@ def _zone(text: str | None) -> timezone:
         return UTC
     digits = text[1:].replace(":", "").ljust(6, "0")
     hours, minutes, seconds = int(digits[:2]), int(digits[2:4]), int(digits[4:])
+    # java.time.ZoneOffset: 18 hours at most.
     if hours > 18 or minutes > 59 or seconds > 59:
         raise ValueError(text)
     offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
@@ -119,6 +122,7 @@ class ListedUrls:
 
     def allows(self, url: str) -> bool:
         """Tells whether a URL may stand in the sitemap: a file of this machine in one of files."""
+        # With protocol-file on, the web would have files of this machine crawled.
         if url.startswith(_FILE) and not self.url.startswith(_FILE):
             return False
         return (
@@ -184,6 +188,7 @@ def base_of(url: str) -> str:
     parsed = parts.parse(url)
     port = "" if parsed.port == -1 else f":{parsed.port}"
     folder = parsed.path[: parsed.path.rfind("/") + 1] or "/"
+    # SiteMap.setBaseUrl.
     return str(parts.parse(f"{parsed.protocol}://{parsed.host}{port}{folder}"))
 
 
@@ -191,6 +196,7 @@ def checked_url(text: str) -> str | None:
     """Returns the URL as java.net.URI and URL see it, or, where they refuse it, as browsers do: `/a
     b` is `/a%20b`; None if it is none, not absolute, or has no host.
     """
+    # Nearly all are such, which both parsers print as they are.
     if _PLAIN_URL.fullmatch(text):
         return text
     try:
@@ -213,6 +219,7 @@ def _of_browsers(resolver: WhatwgResolver, text: str) -> str | None:
 def interval_of(frequency: str | None) -> int | None:
     """Seconds between two fetches, by the text of a `changefreq`."""
     name = (frequency or "").upper()
+    # SiteMapURL.setChangeFrequency asks for `contains`, in this order.
     return next((seconds for word, seconds in FREQUENCIES.items() if word in name), None)
 
 
@@ -221,5 +228,6 @@ def priority_of(text: str) -> float:
     number = text.strip()
     if not _NUMBER.fullmatch(number):
         return DEFAULT_PRIORITY
+    # Double.parseDouble takes Java's suffixes.
     value = float(number.rstrip("dDfF").replace("Infinity", "inf"))
     return value if 0.0 <= value <= 1.0 else DEFAULT_PRIORITY

@@ -103,6 +103,7 @@ def webgraph(
                 (graph.nodes, False),
             )
         )
+        # Also segments that are not parsed: they know which pages are gone.
         candidates = _Candidates(graph, segments, chain, now, delete_gone=delete_gone)
         writing = _Writing(graph, settings, counters, progress)
         writing.outlinks(outlinks, candidates.tables(counters, progress), rules)
@@ -148,6 +149,7 @@ class _Candidates:
         for links in self._read():
             counters.add(READ, len(links))
             progress.advance(len(links))
+            # Stored links, too, as OutlinkDbMapper: filters may have changed since.
             yield self._chain.apply(links, counters, page="key", target="url")
         if self._delete_gone:
             for pages in self._gone():
@@ -165,6 +167,8 @@ class _Candidates:
             for part in _parts(Segment(segment), PARSE_DATA):
                 log.info("OutlinkDb: adding input: %s", part)
                 for links in scan_dated_outlinks(part):
+                    # WebGraph.getFetchTime: of pages parsed after their fetch the parse does not
+                    # know it.
                     timestamp = pl.col("timestamp").fill_null(self._now)
                     source = pl.lit(number, pl.UInt32)
                     yield links.select(
@@ -178,6 +182,7 @@ class _Candidates:
                 log.info("OutlinkDb: adding input: %s", part)
                 for pages in recordfiles.scan(part):
                     gone = pages.filter(pl.col("status").is_in(_GONE))
+                    # A row without a target, which sorts to the links of its page.
                     yield gone.select(
                         "key",
                         url=pl.lit(None, pl.Binary),
@@ -208,6 +213,7 @@ class _Writing:
         with self._shuffle(CANDIDATES) as shuffle:
             for table in candidates:
                 shuffle.add(table)
+            # Once for outlinks, once for inlinks; how many are kept nobody knows yet.
             progress.expect(lambda: 2 * shuffle.rows)
             log.info("OutlinkDb: running")
 
@@ -215,6 +221,7 @@ class _Writing:
                 counted = Counters()
                 with self.graph.outlinks.writer(directory, part, settings.compression) as writer:
                     for frame in shuffle.sorted(part):
+                        # At pages' borders: the rules look at all versions of a page.
                         for links in pieces(frame, _ROWS_AT_A_TIME):
                             kept = rules.apply(links, counted)
                             writer.write(_link_data(kept, OUTLINK, kept["timestamp"]))
@@ -230,6 +237,7 @@ class _Writing:
         log.info("InlinkDb: running")
         with self._shuffle(_SORTED) as shuffle:
             for links in outlinks.in_order():
+                # Read in the order of pages: a shuffle keeps the order of rows of one key.
                 shuffle.add(links.select(key="url", url="key", anchor="anchor"))
 
             def write_part(part: int) -> None:
@@ -249,7 +257,10 @@ class _Writing:
             compression = self.settings.compression
             with self.graph.nodes.writer(directory, part, compression) as writer:
                 for links in aligned(
-                    scan_link_data(outlinks.parts()[part]), scan_link_data(inlinks.parts()[part])
+                    # The same number of partitions, by the same hash: a page's links are in the
+                    # same one.
+                    scan_link_data(outlinks.parts()[part]),
+                    scan_link_data(inlinks.parts()[part]),
                 ):
                     writer.write(_nodes(*links))
                 return writer.rows

@@ -120,6 +120,7 @@ def nodedumper(
         ranking = _Ranking(
             options.topn,
             per_value=conf.get_boolean(PER_VALUE_PROPERTY),
+            # NodeDumper sets one reducer, so that all lines are in one order.
             shuffle=partial(Shuffle, 1, budget=settings.memory, spill=folder),
         )
         rows = (
@@ -176,6 +177,7 @@ class _Ranking:
     ) -> Rows:
         """Selects all groups in the order of their names, or those with the highest numbers."""
         groups = self._combined(nodes, kind, combine)
+        # Nutch sorts no groups by their numbers.
         if self.per_value or self.topn == ALL:
             for frame in groups:
                 yield frame, len(frame)
@@ -187,13 +189,16 @@ class _Ranking:
     ) -> Iterator[pl.DataFrame]:
         """Combines the numbers of each host or domain."""
         number = pl.col("number")
+        # Nutch's maximum begins with 0.
         number = number.sum() if combine == "sum" else number.max().clip(lower_bound=0)
         with self.shuffle(_GROUPED) as shuffle:
             for frame in nodes:
+                # Pages that are no URLs are a group, too.
                 hosts = host_names(decode_keys(frame["name"])).fill_null("")
                 names = encode_keys(hosts if kind == "host" else domains_of(hosts))
                 values = pl.DataFrame({"key": names, "number": frame["number"].cast(pl.Float64)})
                 if not self.per_value:
+                    # Of each table one row a group; not where the first N pages of a group count.
                     values = values.group_by("key", maintain_order=True).agg(number)
                 shuffle.add(values)
             for frame in shuffle.sorted(0):
@@ -207,8 +212,10 @@ class _Ranking:
 def _descending(numbers: pl.Series) -> pl.Series:
     """Encodes each number in four bytes that sort in descending order of the numbers."""
     bits = (numbers.to_numpy() + np.float32(0)).view(np.int32)  # no negative zero
+    # IEEE 754: with the sign turned, and for negative numbers all bits, floats sort as bytes do.
     ascending = bits ^ ((bits >> 31) | np.int32(-(1 << 31)))
     views = np.zeros((len(numbers), 4), np.int32)
+    # An Arrow view of a string of four bytes: its length, then the bytes.
     views[:, 0] = 4
     views[:, 1] = (~ascending).byteswap()
     return to_series("key", views, [])
@@ -270,7 +277,7 @@ def linkdumper(webgraphdb: Path, *, context: JobContext) -> Counters:
                     for links in pieces(frame, _ROWS_AT_A_TIME):
                         kept = links.filter(pl.int_range(pl.len()).over("key") < _MOST_LINKS)
                         writer.write(kept)
-                        counted.add(PAGES, kept["key"].n_unique())
+                        counted.add(PAGES, kept["key"].n_unique())  # no page lies in two pieces
                         counted.add(LINKS_WRITTEN, len(kept))
                         counted.add(LINKS_LEFT_OUT, len(links) - len(kept))
             return counted
@@ -290,8 +297,10 @@ def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterat
         size = urls.bin.size()
         views = np.zeros((len(size), 4), np.int32)
         views[:, 0] = 2
+        # DataOutput.writeUTF: the length in two bytes, highest first.
         views[:, 1] = size.to_numpy().astype(np.uint16).byteswap()
         pieces = to_series("length", views, []) + urls + node_values(nodes)
+        # LinkNode.write would fail: UTFDataFormatException.
         pieces = pieces.set(size > _LONGEST, None)
         inverted = pl.DataFrame([links["url"].alias("key"), pieces.gather(rows).alias("node")])
         kept = inverted.drop_nulls("node")
@@ -303,6 +312,7 @@ def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterat
 def _java_utf(urls: pl.Series) -> pl.Series:
     """Encodes URLs in Java's modified UTF-8: zero bytes and characters of four bytes differ."""
     others = (
+        # F0 to F4 begin characters of four bytes: two surrogates of three bytes in Java.
         urls.bin.contains(b"\0") | urls.bin.contains(b"\xf0") | urls.bin.contains(b"\xf4")
     ).arg_true()
     for first in (b"\xf1", b"\xf2", b"\xf3"):

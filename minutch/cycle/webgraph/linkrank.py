@@ -102,6 +102,7 @@ def build(
     Raises StoreError if a link has an end without a node.
     """
     num_outlinks = [np.empty(0, np.int32)]
+    # 64 bits: a graph has more than 2^31 links before it has 2^32 nodes.
     starts = [np.zeros(1, np.int64)]
     path = folder / "sources"
     with Shuffle(1, _INVERTED, budget=budget, spill=folder) as shuffle, path.open("wb") as file:
@@ -113,6 +114,8 @@ def build(
         for nodes, links in aligned(graph.nodes.in_order(), shuffle.sorted(0)):
             kept = links
             if limits.any:
+                # LinkRank.Analyzer applies the limits of WebGraph a second time, to the inlinks of
+                # a page.
                 kept = links.unique(["key", "group"], keep="first", maintain_order=True)
             counters.add(REPEATED, len(links) - len(kept))
             counters.add(COUNTED, len(kept))
@@ -122,6 +125,7 @@ def build(
             starts.append(ends)
             written += len(kept)
             progress.advance(len(links))
+    # An empty file can't be mapped.
     sources = np.memmap(path, np.uint32, "r") if written else np.empty(0, np.uint32)
     return Csr(np.concatenate(starts), sources, np.concatenate(num_outlinks))
 
@@ -138,6 +142,7 @@ def _inverted(
         groups = pl.Series([""], dtype=pl.String).new_from_index(0, len(nodes))
         if limits.any:
             urls = decode_keys(nodes["key"])
+            # A page that is no URL is a group of its own.
             groups = limits.groups(urls).fill_null(urls)
         yield (
             links.select(
@@ -205,6 +210,7 @@ def linkrank(webgraphdb: Path, *, context: JobContext) -> Counters:
         work_folder(graph.path, SPILL) as folder,
         context.progress("linkrank", unit="links") as progress,
     ):
+        # Links are read by page, then by target.
         progress.expect(lambda: 2 * graph.outlinks.estimate())
         csr = build(graph, limits, folder, settings.memory, counters, progress)
         if not csr.nodes:
@@ -221,12 +227,15 @@ def analyze(csr: Csr, formula: Formula) -> Scores:
     """Returns the scores of all nodes after the last round."""
     rank_one = np.float32(1) / np.float32(csr.nodes)
     damping = np.float32(formula.damping)
+    # No link asks for the share of a page without outlinks; 0 / 0 would warn.
     divisors = np.maximum(csr.num_outlinks, 1).astype(np.float32)
+    # Nutch's words: it is the number of nodes that LinkRank.runCounter counts.
     log.info("Analysis: Number of links: %d", csr.nodes)
     log.info("Analysis: Rank One: %s", float_to_string(float(rank_one)))
     scores = np.full(csr.nodes, formula.initial, np.float32)
     for number in range(1, formula.rounds + 1):
         shares = scores / divisors
+        # Rounded to 32 bits where LinkRank has a float variable.
         sums = (rank_one + _sums(csr, shares)).astype(np.float32)
         scores = ((np.float32(1) - damping) + damping * sums).astype(np.float32)
         log.info("Analysis: finished iteration %d of %d", number, formula.rounds)
@@ -240,6 +249,7 @@ def _sums(csr: Csr, shares: Scores) -> npt.NDArray[np.float64]:
     def add(nodes: slice) -> None:
         starts = csr.starts[nodes.start : nodes.stop + 1]
         inherited = shares[csr.sources[starts[0] : starts[-1]]].astype(np.float64)
+        # reduceat gives a node without links the first number of the next one.
         linked = np.flatnonzero(np.diff(starts))
         if len(linked):
             sums[nodes.start + linked] = np.add.reduceat(inherited, starts[linked] - starts[0])
@@ -262,6 +272,7 @@ def _install(graph: WebGraph, scores: Scores, settings: GraphSettings) -> None:
     """Rewrites the nodes with their new scores."""
     parts, compression = settings.parts, settings.compression
     with graph.nodes.replacement(keep_old=False) as directory:
+        # Scores are by number, in the order of all nodes: partitions are written side by side.
         writers = [graph.nodes.writer(directory, part, compression) for part in range(parts)]
         try:
             first = 0
@@ -274,6 +285,7 @@ def _install(graph: WebGraph, scores: Scores, settings: GraphSettings) -> None:
                 first += len(nodes)
             for writer in writers:
                 writer.close()
+        # Half-written files would stay open until the folder is cleared away.
         except BaseException:
             for writer in writers:
                 writer.discard()
@@ -296,6 +308,7 @@ def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Cou
     with (
         db.lock(),
         EntrySources([db], engine, EntryFilter(), spill=db.path) as entries,
+        # The other half is for entries, which may be shuffled, too.
         Shuffle(engine.parts, _SCORES, budget=engine.memory // 2, spill=db.path) as scores,
         context.progress("scoreupdater") as progress,
     ):
@@ -322,6 +335,7 @@ def _scored(
     scores = last_of_key(scores)
     at = match(entries["key"], scores["key"]).at
     known = at >= 0
+    # ScoreUpdaterReducer: no node, the clear score.
     new = np.full(len(entries), clear, np.float32)
     new[known] = scores["inlink_score"].to_numpy()[at[known]]
     counters.add(SCORED, int(known.sum()))

@@ -23,7 +23,7 @@ import polars as pl
 from minutch.conf import Settings, made_by, prop
 from minutch.job import Counters
 from minutch.urls.hostcolumns import domains_of, host_names
-from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.frame import by_runs, decode_keys
 
 GONE: Final = "links of pages that are gone"
 OLDER: Final = "links of older versions of pages"
@@ -60,6 +60,7 @@ class LinkLimits(Settings):
         """Returns each URL's group, of which one link counts: domain or page; null if malformed."""
         if self.domain:
             return domains_of(host_names(urls))
+        # URLUtil.getPage: in lower case, without the query, with the fragment.
         return urls.str.to_lowercase().str.replace(r"^([^?#]*)\?[^#]*", "${1}")
 
 
@@ -79,6 +80,7 @@ class GraphLinkRules(Settings):
         links = _newest(_without_gone(links, counters), counters)
         links = _counted(
             links,
+            # OutlinkDbMapper puts them into a map by target: the first anchor stays.
             links.unique(["key", "url"], keep="first", maintain_order=True),
             REPEATED,
             counters,
@@ -96,15 +98,20 @@ class GraphLinkRules(Settings):
         """Drops links from or to malformed URLs, and those within a host or domain if they are
         ignored.
         """
-        page, target = _hosts_of_runs(links["key"]), host_names(decode_keys(links["url"]))
+        page, target = by_runs(links["key"], _hosts), _hosts(links["url"])
         known = page.is_not_null() & target.is_not_null()
         links = _counted(links, links.filter(known), MALFORMED, counters)
         page, target = page.filter(known), target.filter(known)
         if self.ignore_domain:
             page, target = domains_of(page), domains_of(target)
+        # Links within a host are within its domain.
         elif not self.ignore_host:
             return links
         return _counted(links, links.filter(page != target), INTERNAL, counters)
+
+
+def _hosts(keys: pl.Series) -> pl.Series:
+    return host_names(decode_keys(keys))
 
 
 def _counted(
@@ -124,6 +131,7 @@ def _without_gone(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         return links
     last = links.filter(gone).group_by("key").agg(pl.col("source").max().alias("gone"))
     links = links.filter(~gone).join(last, on="key", how="left", maintain_order="left")
+    # OutlinkDbReducer drops a page for any segment in which it was gone, also for good ones since.
     newest = pl.col("source").sort_by("timestamp", "source").last().over("key")
     kept = links.filter(pl.col("gone").is_null() | (newest > pl.col("gone"))).drop("gone")
     return _counted(links, kept, GONE, counters)
@@ -132,13 +140,6 @@ def _without_gone(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
 def _newest(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
     """Keeps the links of the newest version of each page."""
     newest = links.filter(pl.col("timestamp") == pl.col("timestamp").max().over("key"))
+    # Of a segment that is added a second time all links would be there twice.
     newest = newest.filter(pl.col("source") == pl.col("source").max().over("key"))
     return _counted(links, newest, OLDER, counters)
-
-
-def _hosts_of_runs(keys: pl.Series) -> pl.Series:
-    """Returns the hosts of a column in which equal URLs are adjacent."""
-    if not len(keys):
-        return pl.Series(dtype=pl.String)
-    starts = keys.ne_missing(keys.shift())
-    return host_names(decode_keys(keys.filter(starts))).gather(starts.cum_sum() - 1)

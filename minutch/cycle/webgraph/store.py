@@ -70,6 +70,7 @@ class OutlinkDb(GraphPart):
     @classmethod
     def at(cls, directory: Path) -> OutlinkDb:
         """Opens the links whose partitions are in `directory`."""
+        # A work folder, before it is installed under its own name.
         database = cls(directory.parent)
         database.name = directory.name
         return database
@@ -163,6 +164,8 @@ class WebGraph:
     def lock(self) -> Iterator[None]:
         """Holds the lock, once the files of a killed job are cleared away. Raises LockedError."""
         with self.nodes.lock():
+            # The databases lie in the graph's folder itself, not each in one of its own with a
+            # lock.
             install.recover(self.path, (self.inlinks.name, self.nodes.name, self.linkdump.name))
             if self.outlinks.path.is_dir():
                 install.recover(self.outlinks.path)

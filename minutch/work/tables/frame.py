@@ -10,7 +10,7 @@ stream, in which no key is spread over two frames unless said otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -44,6 +44,14 @@ def decode_keys(keys: pl.Series) -> pl.Series:
 def encode_keys(urls: pl.Series) -> pl.Series:
     """Returns strings as keys."""
     return urls.cast(pl.Binary)
+
+
+def by_runs(keys: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Applies `change` to one key of each run of equal ones, and gives its result to all of it."""
+    if keys.is_empty():
+        return change(keys)
+    starts = keys.ne_missing(keys.shift())
+    return change(keys.filter(starts)).gather(starts.cum_sum() - 1)
 
 
 Rows = npt.NDArray[np.uint32]
