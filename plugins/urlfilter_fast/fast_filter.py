@@ -20,6 +20,7 @@ import bz2
 import gzip
 import logging
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -151,5 +152,6 @@ def _rule_text(conf: Configuration) -> str:
         raise ConfigError(f"urlfilter.fast.file: no file {name}")
     try:
         return opener(path.read_bytes()).decode("utf-8", "replace")
-    except (OSError, EOFError) as exc:
+    # Of a damaged stream zlib and bz2 raise errors of their own.
+    except (OSError, EOFError, ValueError, zlib.error) as exc:
         raise ConfigError(f"{path}: can't be read: {exc}") from exc

@@ -296,6 +296,21 @@ def test_fast_rules(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text.count("is skipped") == 12
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("cut.gz", gzip.compress(FAST.encode())[:-9]),
+        ("damaged.gz", gzip.compress(FAST.encode())[:10] + b"\xff" * 20),
+        ("cut.bz2", bz2.compress(FAST.encode())[:-9]),
+        ("damaged.bz2", b"BZh9" + b"\xff" * 20),
+    ],
+)
+def test_fast_rules_in_a_damaged_file(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ConfigError, match=f"{name}: can't be read"):
+        url_filter("urlfilter-fast", tmp_path, urlfilter__fast__file=name)
+
+
 def test_fast_limits() -> None:
     names = ("url", "url__path", "url__query")
     limits = {
