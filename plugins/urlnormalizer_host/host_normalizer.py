@@ -40,7 +40,7 @@ class HostURLNormalizer(URLNormalizer):
                         f"{where}, line {number}: expected a host, a blank and its target, found"
                         f" {line!r}"
                     )
-                self.targets[host] = target
+                self.targets[host] = target.strip()  # columns may be aligned by several blanks
 
     def normalize(self, url: str, scope: str) -> str | None:
         host = parse(url).host

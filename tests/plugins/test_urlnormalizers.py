@@ -197,7 +197,7 @@ def test_a_rule_that_takes_for_ever_drops_the_url(caplog: pytest.LogCaptureFixtu
 
 
 def test_hosts() -> None:
-    rules = "# c\n\nwww.a.org a.org\n*.b.org b.org\n*.c.b.org other\nhttp x"
+    rules = "# c\n\nwww.a.org   a.org\n*.b.org b.org\n*.c.b.org other\nhttp x"
     chosen = url_normalizer("urlnormalizer-host", urlnormalizer__hosts__rules=rules)
     given_urls = [
         "http://www.a.org:8/www.a.org",
