@@ -69,4 +69,5 @@ def _features(license_url: str) -> list[str]:
         names = parse_url(license_url).path.replace("-", "/").split("/")
     except UrlError:
         names = []
+    # CCIndexingFilter.addUrlFeatures leaves out the first, which is `licenses`.
     return [f"license={license_url}", *[name for name in names if name][1:]]

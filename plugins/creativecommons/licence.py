@@ -83,6 +83,7 @@ class CCParseFilter(HtmlParseFilter):
     ) -> ParseResult:
         found = LicenceClaims()
         _look_at_links(document, parse_url(content.base), found)
+        # Few pages have RDF, and going through all nodes of a page costs more than its links.
         if _MAYBE_RDF.search(content.content):
             for comment in _comments(document):
                 _look_at_rdf(comment, found)
@@ -100,6 +101,7 @@ class CCParseFilter(HtmlParseFilter):
 
 def _look_at_links(document: LexborHTMLParser, base: Url, found: LicenceClaims) -> None:
     """Links to licences, from which `rel` and `a` come."""
+    # Lexbor finds the few links that may be one; what they are is told by the URL.
     for node in document.css('a[href*="icenses/" i]'):
         values = node.attributes
         try:
@@ -127,6 +129,7 @@ def _is_licence(url: Url) -> bool:
 def _comments(document: LexborHTMLParser) -> Iterator[str]:
     """Yields the comments of a page that may hold RDF."""
     root = document.root
+    # A comment may stand before the html element.
     top = root.parent if root is not None and root.parent is not None else root
     nodes: Iterator[LexborNode] = iter(()) if top is None else top.traverse(include_text=True)
     for node in nodes:
@@ -143,6 +146,7 @@ def _look_at_rdf(comment: str, found: LicenceClaims) -> None:
     except ParseError:
         return
     documents = list(root.iter(f"{{{_RDF}}}RDF"))
+    # CCParseFilter: RDF of several works says nothing of the page.
     if len(documents) != 1:
         return
     for licence in documents[0].iter(*(f"{{{name}}}License" for name in _CC)):

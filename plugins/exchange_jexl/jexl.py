@@ -39,6 +39,7 @@ class JexlExchange(Exchange):
             "getWeight": lambda: doc.weight,
         }
         return self.expression.matches(
+            # By names alone: an expression reaches no attribute of a document.
             {"doc": JavaObject(methods, {name: doc.first(name) for name in doc.fields})}
         )
 

@@ -19,6 +19,7 @@ from minutch.records.links import Inlinks
 from .parser import AUTHOR, FEED, PUBLISHED, TAG, UPDATED
 
 _DATES = {PUBLISHED: "publishedDate", UPDATED: "updatedDate"}
+# Any 18 digits fit into 64 bits. Other parsers may leave other things under these names.
 _MILLISECONDS = re.compile("-?[0-9]{1,18}")
 
 

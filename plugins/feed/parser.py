@@ -39,6 +39,7 @@ class FeedParser(Parser):
 
     @cached_property
     def _parsers(self) -> ParserFactory:
+        # Not in __init__: a factory makes all parsers, this one among them.
         return ParserFactory(self.conf)
 
     def get_parse(self, content: Content) -> ParseResult:
@@ -53,6 +54,7 @@ class FeedParser(Parser):
         feed_link = self._accepted(feed.link)
         for entry in feed.entries:
             link = self._accepted(entry.link)
+            # An entry that links to the feed would take the place of the feed's own document.
             if link is not None and link != content.url:
                 result[link] = self._entry(link, entry, feed_link, content)
         result[content.url] = Parse(
@@ -73,10 +75,12 @@ class FeedParser(Parser):
             {
                 name: list(values)
                 for name, values in content.metadata.items()
+                # The feed's type; the entry has its own.
                 if name.lower() != CONTENT_TYPE_KEY.lower()
             }
         )
         parsed = self._parsed(link, entry, content_metadata)
+        # It told the parser the type; FeedParser stores none for an entry.
         content_metadata.pop(CONTENT_TYPE_KEY, None)
         if parsed is None:
             data = ParseData(ParseStatus(FAILED), entry.title, [], content_metadata, metadata)
@@ -92,11 +96,14 @@ class FeedParser(Parser):
 
     def _parsed(self, link: str, entry: FeedEntry, metadata: Metadata) -> Parse | None:
         """Returns the entry's text as the first parser of its type reads it; None without one."""
+        # The text is encoded two lines below: what the feed's header said holds for its bytes.
         content_type = f"{entry.content_type}; charset=UTF-8"
         metadata.set(CONTENT_TYPE_KEY, content_type)
         base = entry.base or link
         page = Content(link, base, entry.content.encode("utf-8", "replace"), content_type, metadata)
         try:
+            # The first alone, as FeedParser: parsers that follow are for content that it can't
+            # read.
             return run_parsers(self._parsers.parsers(content_type)[:1], page).get(link)
         except ParserNotFound:
             return None

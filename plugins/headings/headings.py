@@ -50,6 +50,7 @@ class HeadingsParseFilter(HtmlParseFilter):
 
     def _texts(self, document: LexborHTMLParser, name: str) -> Iterator[str]:
         """Yields the texts of the elements, blanks folded; all text counts, scripts', too."""
+        # A kernel finds the elements that Lexbor numbers without an object for each node.
         number = self._numbers.get(name)
         if number is not None:
             found = self._copier.copied(find_texts, document.root, number)
@@ -63,6 +64,7 @@ class HeadingsParseFilter(HtmlParseFilter):
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The elements that a kernel knows, with Lexbor's numbers."""
+        # Another Lexbor than the kernels know: nodes are asked one by one.
         if attribute_numbers() is None:
             return {}
         names = [name for name in self.names if _NAME.fullmatch(name)]

@@ -34,6 +34,7 @@ class AnchorIndexingFilter(IndexingFilter):
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
         for anchor in inlinks.anchors() if inlinks is not None else ():
+            # Also anchors of a filter before this one.
             if not (self.deduplicates and anchor.lower() in _lower(doc)):
                 doc.add("anchor", anchor)
         return doc
@@ -54,6 +55,8 @@ class AnchorIndexingFilter(IndexingFilter):
 
 def _once_a_host(links: pl.DataFrame) -> pl.DataFrame:
     """Returns the links whose host has not said the same of the page; hosts of repeated texts."""
+    # Hosts are parsed for texts that are there twice: mostly few. Two texts with one hash cost that
+    # alone.
     text = pl.col("anchor").hash() ^ (pl.col("row").cast(pl.UInt64) * _ODD)
     repeats = links.select(text.is_duplicated()).to_series()
     if not repeats.any():

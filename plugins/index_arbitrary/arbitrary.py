@@ -90,6 +90,7 @@ class ArbitraryIndexingFilter(IndexingFilter):
         super().__init__(conf, parameters)
         count = (
             conf.get_int("index.arbitrary.function.count", 1)
+            # nutch-default.xml has it empty.
             if conf.get("index.arbitrary.function.count")
             else 1
         )
@@ -123,6 +124,7 @@ def _value(made: object) -> FieldValue:
     """Returns a value as documents hold it."""
     if isinstance(made, datetime):
         return Date(round(made.timestamp() * 1000))
+    # An Integer or a Long, as Java's documents have them; beyond, a text loses no digit.
     if isinstance(made, int) and not isinstance(made, bool | Long | Date):
         if -(1 << 31) <= made < 1 << 31:
             return made
@@ -155,9 +157,11 @@ def _load(conf: Configuration, name: str, where: str) -> Callable[..., Any]:
 
 def _module(conf: Configuration, name: str) -> Any:
     """Imports a module: a file in a configuration folder, else one on Python's path."""
+    # Configuration folders first: a crawl's own code is there, and no `pip install` is needed.
     path = conf.resource(name.replace(".", "/") + ".py")
     if path is None:
         return importlib.import_module(name)
+    # Under a name of its own: a file json.py would take the place of Python's.
     key = f"index_arbitrary.{name}"
     spec = importlib.util.spec_from_file_location(key, path)
     if spec is None or spec.loader is None:

@@ -54,6 +54,8 @@ class BasicIndexingFilter(IndexingFilter):
         doc.add("host", host)
         doc.add("url", shown)
         doc.add("content", _cleaned(parse.text, self.max_content))
+        # Empty before U+FFFD is left out, as in BasicIndexingFilter: a title of those alone is an
+        # empty field.
         if _cut(parse.data.title, self.max_title):
             doc.add("title", _cleaned(parse.data.title, self.max_title))
         cache = parse.data.meta(CACHING_FORBIDDEN_KEY)
@@ -79,11 +81,13 @@ class BasicIndexingFilter(IndexingFilter):
         documents.add("tstamp", pages.fetch["fetch_time"].cast(pl.Datetime("ms")))
         if not hosts.null_count():
             return None
+        # Null is a failure (the row method raises UrlError), False would be a filter's verdict.
         return hosts.is_not_null().set(hosts.is_null(), None)
 
 
 def _clean(texts: pl.Series, length: int) -> pl.Series:
     texts = cut_texts(texts, length) if length > -1 else texts
+    # A search is cheaper than a copy of all texts.
     marked = texts.str.contains(UNDECODED, literal=True)
     return texts.str.replace_all(UNDECODED, "", literal=True) if marked.any() else texts
 

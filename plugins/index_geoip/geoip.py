@@ -50,6 +50,7 @@ _TRAITS: Final = {
     "isResidentialProxy": "is_residential_proxy",
     "isTorExitNode": "is_tor_exit_node",
 }
+# GeoIPDocumentCreator.createDocFromCountryDb adds no others.
 _COUNTRY_TRAITS: Final = {
     name: field
     for name, field in _TRAITS.items()
@@ -219,6 +220,7 @@ class GeoIPIndexingFilter(IndexingFilter):
                 "index-geoip has nothing to ask: set index.geoip.db.KIND or"
                 " index.geoip.insights.userid"
             )
+        # Pages of a server are many, and the web service is paid by the question.
         self.fields = lru_cache(maxsize=65536)(self._fields)
 
     def _fields(self, address: str) -> dict[str, list[FieldValue]]:
@@ -258,6 +260,7 @@ class GeoIPIndexingFilter(IndexingFilter):
         distinct = addresses.filter(addresses.str.len_bytes() > 0).unique()
         known = [self.fields(address) for address in distinct]
         names = list(dict.fromkeys(name for fields in known for name in fields))
+        # A filter before this one has such a field: values are compared one by one.
         if any(documents.column(name) is not None for name in names):
             return super().filter_columns(documents, pages)
         for name in names:
@@ -293,6 +296,7 @@ def _database(conf: Configuration, kind: str) -> _Source:
             return iter(())
 
     try:
+        # The reader of geoip2 tells the kind of a file by its first answer alone.
         source("127.0.0.1")
     except TypeError as exc:
         raise ConfigError(

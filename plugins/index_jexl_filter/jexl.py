@@ -65,6 +65,7 @@ def _variables(doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum) ->
         "retries": datum.retries,
         "interval": datum.fetch_interval,
         "score": datum.score,
+        # StringUtil.toHexString.
         "signature": None if datum.signature is None else datum.signature.hex(),
         "url": url,
         "text": parse.text,

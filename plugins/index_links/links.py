@@ -50,6 +50,7 @@ class LinksIndexingFilter(IndexingFilter):
         seen: set[str] = set()
         for link in links:
             host = host_of(link)
+            # Of a page without a host nobody knows which links are its own.
             if host is None or (self.leaves_out_own[field] and (own is None or host == own)):
                 continue
             if not self.hosts_only:
@@ -67,6 +68,7 @@ class LinksIndexingFilter(IndexingFilter):
     def _add(
         self, documents: Documents, pages: Pages, field: str, rows: pl.Series, urls: pl.Series
     ) -> None:
+        # host_of does the same for the row method.
         hosts = host_column(urls).str.to_lowercase()
         links = pl.DataFrame(
             [rows.alias("row"), urls.alias("url"), hosts.alias("host")]

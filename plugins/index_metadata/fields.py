@@ -51,6 +51,7 @@ class MetadataIndexer(IndexingFilter):
             for value in parse.data.parse_meta.get_values(name):
                 self._add(doc, name, value)
         for name in self.of_content:
+            # HTTP/2 sends names in lower case: `Content-Language` is looked for in any.
             for value in parse.data.content_meta.field_values(name):
                 self._add(doc, name, value)
         return doc

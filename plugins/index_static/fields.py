@@ -59,6 +59,7 @@ def _fields(
     fields: dict[str, list[str]] = {}
     for item in text.split(between_fields):
         name, *rest = (part.strip() for part in item.split(after_name))
+        # String.split in Java leaves out empty strings at the end.
         while rest and not rest[-1]:
             rest.pop()
         if name and len(rest) == 1:

@@ -32,6 +32,7 @@ class LanguageIndexingFilter(IndexingFilter):
         language = parse.data.parse_meta.get("language")
         if language is None:
             language = parse.data.content_meta.field("Content-Language")
+        # LanguageIndexingFilter: an empty one, too.
         language = language or UNKNOWN
         if self._wanted and language not in self._wanted:
             return None
@@ -48,5 +49,6 @@ class LanguageIndexingFilter(IndexingFilter):
             documents.add("lang", languages)
             return None
         stays = languages.is_in(sorted(self._wanted))
+        # Documents that go need no field.
         documents.add("lang", languages.set(~stays, None))
         return stays

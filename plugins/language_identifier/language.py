@@ -120,6 +120,7 @@ class HTMLLanguageParser(HtmlParseFilter):
         yield from (value for (value,) in self.langs.find(root))
         metas = [(value, *map(str.lower, names)) for value, *names in self.metas.find(root)]
         for place, name in ((1, "dc.language"), (2, "content-language")):
+            # All elements of one name before those of the next.
             yield from (values[0] for values in metas if values[place] == name)
 
     def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | None:
@@ -154,6 +155,7 @@ def _identifier() -> Any:
         def likeliest(self, text: str) -> Any:
             """The language that `classify` returns."""
             data = self._encode(text)
+            # Without the softmax of `classify`, which only a probability needs.
             scores = self._raw_score(data)
             place = int(scores.argmax())
             # Twice as probable as each other one: whatever comes of those that have two places.

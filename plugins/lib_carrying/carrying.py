@@ -31,6 +31,7 @@ class CarryingFilter(ScoringFilter):
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
         for name in self.from_content:
+            # A key from the CrawlDb, or a header in whatever case a server sent it.
             value = content.metadata.field(name)
             if value is not None:
                 parse.data.parse_meta.set(name, value)
@@ -51,6 +52,7 @@ class CarryingFilter(ScoringFilter):
     def outlink_score(
         self, parse_data: ParseData, kept: int, all_count: int, score: float
     ) -> float | None:
+        # None: links need the row method, since each target gets metadata.
         return None if self._carried(parse_data) else score
 
     def _carried(self, parse_data: ParseData) -> list[tuple[str, str]]:

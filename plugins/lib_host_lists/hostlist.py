@@ -24,7 +24,9 @@ class HostList:
     def __init__(self, text: str) -> None:
         self.names: dict[str, int] = {}
         for number, line in enumerate(rule_lines(text), 1):
+            # As readConfiguration: a comment begins at the first column.
             if line.strip() and line[0] != "#":
+                # The first line of a name is the one that messages show.
                 self.names.setdefault(line.strip().lower(), number)
 
     def __bool__(self) -> bool:
@@ -43,6 +45,7 @@ class HostList:
 
     def name_of(self, host: str) -> str | None:
         """Returns the name on the list that a host goes by: itself, its domain or its suffix."""
+        # DomainURLFilter asks in the order suffix, domain, host; any of them decides.
         names = (host.lower(), domain_of(host), suffix_of(host))
         return next((name for name in names if name in self.names), None)
 

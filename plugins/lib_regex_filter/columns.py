@@ -28,6 +28,7 @@ def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
         [None if url is None else rules.verdict(url) for url in odd], dtype=pl.Boolean
     )
     decided = _Column(rules, urls.filter(plain)).decide()
+    # Back into the order of the column.
     order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
     return pl.concat([decided, verdicts]).gather(order)
 
@@ -44,6 +45,7 @@ def explained(rules: RuleFilter, urls: pl.Series) -> pl.Series:
 
 def _is_odd(urls: pl.Series) -> pl.Series:
     odd = urls.str.contains(_ODD_ASCII)
+    # Nearly all URLs are ASCII, for which two characters are looked for instead of many.
     wide = (urls.str.len_bytes() > urls.str.len_chars()).arg_true()
     if not len(wide):
         return odd
@@ -89,13 +91,18 @@ class _Column:
         if decided is not None:
             return due & decided
         if matcher.superset is None and matcher.needs is not None:
+            # `.*(/[^/]+)/[^/]+\1/[^/]+\1/` wants so many slashes: most URLs are not searched at
+            # all.
             due &= self.urls.str.count_matches(matcher.needs[0], literal=True) >= matcher.needs[1]
         where = due.arg_true()
         candidates = self.urls.gather(where)
         if matcher.superset is not None:
+            # A pattern without what Rust's engine lacks (back-references), which matches that much
+            # or more.
             possible = candidates.str.contains(matcher.superset)
             where, candidates = where.filter(possible), candidates.filter(possible)
         verdicts = [self._asked(rule, url) for url in candidates]
+        # Timed out: rejected, and no later rule accepts it.
         self._close(
             where.filter(pl.Series([verdict is None for verdict in verdicts], dtype=pl.Boolean))
         )

@@ -101,6 +101,7 @@ class RuleFilter(ExtensionBase):
         site: str | None = None
         for number, line in enumerate(rule_lines(text), 1):
             sign = line[:1]
+            # RegexURLFilterBase.readRules: NUTCH-1838's blocks for hosts and domains.
             if sign == ">":
                 site = line[1:].strip()
             elif sign == "<":
@@ -159,6 +160,7 @@ class RuleFilter(ExtensionBase):
     def note_timeout(self, rule: RegexRule, url: str) -> None:
         """Counts a rule that took too long."""
         self.timeouts += 1
+        # A hostile site has millions of such URLs.
         report = log.warning if self.timeouts == 1 else log.debug
         report(
             "%s: rule %s took too long, rejected: %s",
@@ -176,6 +178,8 @@ class RuleURLFilter(RuleFilter, URLFilter):
 
     def rule_text(self) -> str:
         inline = self.conf.get(self.rules_property)
+        # Also an empty one: urlfilter.regex.rules comes before the file
+        # (RegexURLFilter.getRulesReader).
         if inline is not None:
             return inline
         return self.conf.read_resource(file_name(self.conf, self.file_property))
@@ -198,6 +202,8 @@ class RuleURLFilter(RuleFilter, URLFilter):
         left: Pattern = ANYTHING
         no_loops = False
         for number, rule in enumerate(self.rules):
+            # The automaton of plain URLs has loops by another way: the pattern itself is no regular
+            # one.
             if rule.matcher.is_loop_rule and not rule.accept:
                 no_loops = True
                 continue
@@ -205,6 +211,8 @@ class RuleURLFilter(RuleFilter, URLFilter):
             if found is None or number == _MOST_SAID:
                 return Verdicts(accepted, rejected, no_loops)
             matched, is_exact = found
+            # Of a block's rule nothing is said for other hosts: what it matches is only no longer
+            # `left`.
             if is_exact and rule.site is None:
                 decided = Intersection(left, matched)
                 accepted = Alternation((accepted, decided)) if rule.accept else accepted  # type: ignore[arg-type]

@@ -55,6 +55,7 @@ _RELATIONS: Final = "http://www.iana.org/assignments/relation/"
 
 def plain_text(markup: str) -> str:
     """Returns the text of markup, blanks folded; a blank between blocks; names as characters."""
+    # Most titles: no tree is made for them.
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
     tree = LexborHTMLParser(markup)
@@ -63,6 +64,7 @@ def plain_text(markup: str) -> str:
         return ""
     tree.strip_tags(_INVISIBLE)
     tree.unwrap_tags(_INLINE)
+    # Where an inline element was, one word would be two.
     body.merge_text_nodes()
     return " ".join(body.text(separator=" ").split())
 
@@ -131,6 +133,7 @@ def feed_of(root: etree._Element, url: str) -> Feed:
         raise ParseError(f"not a feed: the root element is {local_name(root)}")
     channel = child(root, "channel")
     head = root if channel is None else channel
+    # RSS 1.0 has items beside the channel, all others within it.
     items = [*children(root, "item"), *(children(channel, "item") if channel is not None else ())]
     usual = PLAIN if local_name(root) == "RDF" or root.get("version") == "0.91" else "html"
     return Feed(
@@ -146,6 +149,7 @@ def _rss_entry(item: etree._Element, usual: str, document: Resolver) -> FeedEntr
     as in ROME.
     """
     encoded, description = child(item, "encoded", CONTENT), _own(item, "description")
+    # FeedParser asks for the description first.
     body = description if text_of(description) else encoded
     declared = (
         body.get("type", usual if body is description else "html") if body is not None else ""
@@ -175,6 +179,7 @@ def _rss_link(element: etree._Element, document: Resolver) -> str:
 def _permalink(item: etree._Element) -> str:
     """Returns the guid of an item if it is a URL."""
     guid = _own(item, "guid")
+    # RSS 2.0: a guid is a permalink unless it says not to be one.
     if guid is None or guid.get("isPermaLink", "true").strip().lower() != "true":
         return ""
     written = text_of(guid)
@@ -189,12 +194,14 @@ def _alternate(links: Iterable[etree._Element], document: Resolver) -> str:
         if link.get("rel", "alternate").strip().lower().removeprefix(_RELATIONS) == "alternate"
         and link.get("href", "").strip()
     ]
+    # Stable: of two such links the first.
     found.sort(key=lambda link: "html" not in link.get("type", HTML))
     return _absolute(found[0], found[0].get("href", ""), document) if found else ""
 
 
 def _atom_entry(entry: etree._Element, document: Resolver) -> FeedEntry:
     summary, content = _own(entry, "summary"), _own(entry, "content")
+    # As FeedParser: ROME's description before its contents.
     body = summary if summary is not None else content
     names = (_own_text(author, "name") for author in children(entry, "author", namespace(entry)))
     terms = (term.get("term", "") for term in children(entry, "category", namespace(entry)))
@@ -252,6 +259,7 @@ def _markup(body: etree._Element | None) -> str:
     if not len(body):
         return text_of(body)
     for part in body.iterdescendants():
+        # html:p is p: prefixes mean nothing to a parser of HTML.
         part.tag = local_name(part)
     inner = (str(etree.tostring(part, encoding="unicode", method="html")) for part in body)
     return escape(body.text or "", quote=False) + "".join(inner)
@@ -263,6 +271,7 @@ def _scopes(element: etree._Element | None) -> Iterator[str]:
     """
     if element is None:
         return
+    # RFC 4287, 3.1.1.3: content of XHTML is a single div.
     if len(element) == 1 and (inner := element[0].get(_BASE)):
         yield inner
     for each in (element, *element.iterancestors()):
@@ -273,6 +282,7 @@ def _scopes(element: etree._Element | None) -> Iterator[str]:
 def _base(element: etree._Element | None, document: Resolver) -> Resolver:
     """Returns the base of an element's links; an `xml:base` that is no URL says nothing."""
     found = document
+    # From the outside: an inner base is relative to the outer one (XML Base, 4).
     for base in reversed(tuple(_scopes(element))):
         try:
             found = found.based(base)

@@ -49,6 +49,8 @@ def parse_xml(data: bytes, declared: Charset | None = None) -> etree._Element:
     """
     parser = etree.XMLParser(encoding="utf-8", **_SAFELY)
     try:
+        # Decoded by us, mended, and told to be UTF-8: libxml2 knows fewer charsets, and none of
+        # headers.
         root = etree.fromstring(xml_text(data, declared).encode("utf-8", "replace"), parser)
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
         raise ParseError(f"not XML: {error}") from error
@@ -64,6 +66,8 @@ def large_xml(data: bytes, names: list[str]) -> Iterator[etree._Element]:
         for _, element in etree.iterparse(io.BytesIO(data), tag=tags, **_SAFELY):
             yield element
             element.clear()
+            # clear() leaves the empty element at its parent: a sheet of a million rows would keep a
+            # million.
             while element.getprevious() is not None and (parent := element.getparent()) is not None:
                 del parent[0]
     except etree.XMLSyntaxError as error:
@@ -73,6 +77,7 @@ def large_xml(data: bytes, names: list[str]) -> Iterator[etree._Element]:
 def local_name(element: etree._Element) -> str:
     """Returns the element's name without its namespace; empty for a comment or an instruction."""
     tag = element.tag
+    # A prefix that is not declared stays in the name where XML is recovered.
     return re.split("[}:]", tag)[-1] if isinstance(tag, str) else ""
 
 

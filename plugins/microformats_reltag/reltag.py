@@ -39,6 +39,7 @@ class RelTagParser(HtmlParseFilter):
         document: LexborHTMLParser,
     ) -> ParseResult:
         metadata = result[content.url].data.parse_meta
+        # RelTagParser holds them in a TreeSet.
         for tag in sorted(set(_tags(document))):
             metadata.add(REL_TAG, tag)
         return result
@@ -47,12 +48,14 @@ class RelTagParser(HtmlParseFilter):
 def _tags(document: LexborHTMLParser) -> Iterator[str]:
     for node in document.css("a[rel][href]"):
         values = node.attributes
+        # RelTagParser compares the whole attribute: `rel="nofollow tag"` is none to it.
         if (values["rel"] or "").lower() != "tag":
             continue
         try:
             path = parse_url(values["href"] or "").path
         except UrlError:
             continue
+        # URLDecoder.decode takes a plus for a blank.
         tag = unquote_plus(path.rpartition("/")[2])
         if tag:
             yield tag

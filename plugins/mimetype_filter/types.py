@@ -39,6 +39,7 @@ class MimeTypeIndexingFilter(IndexingFilter):
         )
 
     def _accepts(self, name: str | None) -> bool:
+        # By prefix, as in MimeTypeIndexingFilter's trie: image/ stands for all of them.
         listed = name is not None and name.startswith(self.beginnings)
         return listed != self.accepts_others
 
@@ -52,6 +53,7 @@ class MimeTypeIndexingFilter(IndexingFilter):
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         names = self.mime.stated_column(pages.content_types(), pages.urls)
         accepted = [name for name in names.unique() if self._accepts(name)]
+        # A type that is null has a verdict, too.
         return names.is_in(pl.Series(accepted, dtype=pl.String).implode(), nulls_equal=True)
 
 

@@ -55,9 +55,12 @@ class CanonicalParseFilter(HtmlParseFilter):
         document: LexborHTMLParser,
     ) -> ParseResult:
         canonical, versions = None, set[tuple[str, str]]()
+        # RFC 8288, 3.1: a header's link is relative to the URL itself, whatever the page's base
+        # says.
         base_of_elements = metatags.base_href or content.base
         found = chain(
             ((base_of_elements, *one) for one in self._elements(document.head)),
+            # Behind the elements: the page itself is nearer than a server that adds headers.
             ((content.url, *one) for one in _headers(content)),
         )
         for base, target, relation, language in found:
@@ -83,12 +86,14 @@ class CanonicalParseFilter(HtmlParseFilter):
         for name, key in {HREFLANG_KEY: own, VERSIONS_KEY: other}.items():
             if languages := sorted({language for url, language in versions if url == key}):
                 metadata.set(name, " ".join(languages))
+            # One key is enough where the page is its own canonical link.
             if other == own:
                 break
         return result
 
     def _elements(self, head: LexborNode | None) -> Iterator[tuple[str, str, str]]:
         """Yields target, relations and language of links in a head."""
+        # In the head only: a link in the body may be a commenter's.
         found = (values for values in self.finder.find(head) if _WANTED.search(values[0]))
         for relation, target, language in islice(found, _MOST):
             if target := target.strip():

@@ -54,6 +54,7 @@ class ExtParser(Parser):
                 content, 0, f"No external command defined for contentType: {content.content_type}"
             )
         length = (content.metadata.field("Content-Length") or "").strip()
+        # A number of any length would make Python compute with it.
         if length.isdecimal() and int(length[:18]) != len(content.content):
             reason = (
                 f"Content truncated at {len(content.content)} bytes. Parser can't handle"
@@ -62,6 +63,8 @@ class ExtParser(Parser):
             return _failed(content, FAILED_TRUNCATED, f"{reason}{content.content_type} file.")
         try:
             done = subprocess.run(
+                # No shell: a media type of a page can't add a command. ExtParser passes it as the
+                # last word, too.
                 [*self._command, content.content_type],
                 input=content.content,
                 capture_output=True,

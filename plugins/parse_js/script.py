@@ -32,6 +32,7 @@ from ..lib_html.elements import LONGEST, in_text, is_likely
 from ..lib_html.tree_reader import Copier, attribute_numbers
 
 MAX_TITLE = 80
+# JSParseFilter's own pattern, with a bound for its backslashes.
 _STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
 _SEPARATOR = re.compile(r"[/.]")
 _TEMPLATE = re.compile(r"[][{}|^`$\\*]")
@@ -76,9 +77,11 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
     links = []
     for target in strings:
         try:
+            # As JSParseFilter.getJSLinks.
             url = f"http://{target}" if target.startswith("www.") else of_base.resolve(target)
         except UrlError:
             continue
+        # As JSParseFilter.getJSLinks, too.
         links.append(Outlink(url.replace("&amp;", "&")))
     if only_urls:
         had = {link.to_url for link in links}
@@ -102,6 +105,7 @@ def _likely_strings(script: str) -> tuple[list[str], bytes]:
         is_found = _may_be(text)
         if not is_found and "://" not in text:
             continue
+        # Counted on from the last string: from the beginning each would be quadratic.
         place += _length(data, at, start)
         at = start
         if not _is_joined(script, place, place + _length(data, start, end)):
@@ -136,12 +140,14 @@ def _sums(script: str) -> Iterator[str]:
         if not _BEGINS_OTHERWISE.match(match[0])
     ]
     named = {piece for *_, pieces in found for piece in pieces if piece[0] not in _QUOTES}
+    # Assignments are gone through only where a sum has a name that is given a string.
     values = _values(script) if named and not named.isdisjoint(_given(script)) else {}
     for start, end, all_pieces in found:
         pieces = [piece[1:-1] if piece[0] in _QUOTES else values.get(piece) for piece in all_pieces]
         known = [piece for piece in pieces if piece is not None]
         if (
             len(known) == len(pieces)
+            # A name may be there a thousand times in a sum: nothing of that length is made.
             and sum(map(len, known)) <= LONGEST
             and not _is_joined(script, start, end)
         ):
@@ -178,6 +184,7 @@ def _all_sums(script: str) -> Iterator[re.Match[str]]:
         plus = script.find("+", plus + 1)
     end = 0
     for start in sorted(starts):
+        # Sums don't overlap, as finditer's matches don't.
         if start >= end and (match := _SUM.match(script, start)):
             end = match.end()
             yield match
@@ -246,6 +253,8 @@ class JSParseFilter(HtmlParseFilter):
             for link in script_links(script, content.base, only_urls=only)
         ]
         data = result[content.url].data
+        # Before the page's own, as JSParseFilter puts them: db.max.outlinks.per.page keeps the
+        # first.
         data.outlinks = joined(as_run(found), data.outlinks)
         return result
 

@@ -40,6 +40,7 @@ class MetaTagsParser(HtmlParseFilter):
             if self._is_wanted(name):
                 for value in values:
                     metadata.add(PREFIX + name, value)
+        # HTMLMetaTags has these in a Properties, whose order is its hash's.
         named = [*metatags.http_equiv_tags]
         for name in property_names_order(named) if named else ():
             if self._is_wanted(name):

@@ -27,8 +27,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
@@ -36,7 +34,7 @@ from minutch.records.protocol import Content
 from minutch.urls.resolve import resolver_class
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 
 PREFIX: Final = "pagedata."
@@ -97,6 +95,7 @@ class PageDataParseFilter(HtmlParseFilter):
             elif value and (name, value) not in seen:
                 size = len(name) + len(value.encode())
                 if size > left:
+                    # Smaller values that come later may still fit.
                     metadata.set(PREFIX + "cut", "true")
                     continue
                 left -= size
@@ -145,9 +144,11 @@ class PageDataParseFilter(HtmlParseFilter):
                 yield "json-ld", text
                 continue
             try:
+                # Python's json takes NaN and Infinity, which RFC 8259, 6 does not permit.
                 found = json.loads(text, parse_constant=_no_constant)
                 values = found if isinstance(found, list) else [found]
                 written = [_as_json(value) for value in values if isinstance(value, dict)]
+            # RecursionError: `[[[[...`, of a few thousand bytes.
             except (ValueError, RecursionError):
                 yield "json-ld.broken", ""
                 continue
@@ -198,6 +199,7 @@ def top_items(
         return
     by_id: dict[str, LexborNode] = {}
     places: dict[int, int] = {}
+    # Few pages refer to elements elsewhere: others need no table of ids.
     if document.css_first("[itemref]") is not None:
         for node in document.css("[id]"):
             by_id.setdefault(node.attributes["id"] or "", node)
@@ -233,10 +235,12 @@ class _Reader:
             value: Any
             if "itemscope" not in inner.attributes:
                 value = self._value(inner)
+            # 5.4: an item within itself is "ERROR".
             elif inner.mem_id in memory or len(memory) > DEEPEST:
                 value = "ERROR"
             else:
                 value = self.item(inner, memory)
+            # An element may be several properties, each once.
             for name in dict.fromkeys((inner.attributes["itemprop"] or "").split()):
                 properties.setdefault(name, []).append(value)
         found["properties"] = properties
@@ -260,6 +264,7 @@ class _Reader:
                     attributes, is_root = node.attributes, node.mem_id == root.mem_id
                     if attributes.get("itemprop") and not is_root:
                         found.append(node)
+                    # What is in an item of its own is that one's.
                     if is_root or "itemscope" not in attributes:
                         following = _element(node.first_child)
                 while following is None and node.mem_id != start.mem_id:
@@ -272,6 +277,7 @@ class _Reader:
                     break
                 node = following
         if referred:
+            # Tree order, also of elements that were referred to.
             found.sort(key=lambda node: self._places[node.mem_id])
         return found
 

@@ -46,6 +46,7 @@ class ZipParser(Parser):
 
     @cached_property
     def _parsers(self) -> ParseUtil:
+        # Not in __init__: it makes all parsers, this one among them.
         return ParseUtil(self.conf)
 
     def get_parse(self, content: Content) -> ParseResult:
@@ -63,6 +64,7 @@ class ZipParser(Parser):
                 0,
                 f"Can't be handled as Zip document. More than {MOST_NESTED} inside each other",
             )
+        # Archives within share what is left: else each layer would multiply it.
         if not self._nested:
             self._members_left, self._bytes_left = MOST_MEMBERS, MOST_BYTES
         self._nested += 1
@@ -81,6 +83,7 @@ class ZipParser(Parser):
         except (
             zipfile.BadZipFile,
             zlib.error,
+            # zipfile raises it for members with a password.
             RuntimeError,
             NotImplementedError,
             EOFError,
@@ -101,6 +104,8 @@ class ZipParser(Parser):
                 if "." not in member.filename or member.is_dir():
                     continue
                 with archive.open(member) as stream:
+                    # One byte more tells that there is more; the size in the archive's directory
+                    # may lie.
                     data = stream.read(max(0, self._bytes_left) + 1)
                 self._bytes_left -= len(data)
                 if self._bytes_left < 0:
@@ -116,6 +121,7 @@ class ZipParser(Parser):
 
     def _parse(self, url: str, data: bytes) -> Parse | None:
         content_type = self._mime.resolve(self._mime.by_url(url), url, data)
+        # ZipTextExtractor's own two fields; the length says that nothing was cut off.
         metadata = Metadata.of({_LENGTH: str(len(data)), CONTENT_TYPE_KEY: content_type})
         try:
             return self._parsers.parse(Content(url, url, data, content_type, metadata)).get(url)

@@ -57,13 +57,16 @@ class ClassExamples:
     def learn(self, words: list[str]) -> None:
         self.texts += 1
         self.words += len(words)
+        # Empty words are in the sum of words, as in Train, but none is known.
         self.counts.update(word for word in words if word)
 
     def weight(self, found: Mapping[str, int], known: int, texts: int) -> float:
         """Returns the log likelihood of words in this class; `texts` is the number of examples."""
+        # log(0): a class without examples is never chosen.
         if not self.texts:
             return -math.inf
         base = 1 - math.log(self.words + known)
+        # A word that is not known weighs log(1).
         own = sum(count * math.log(self.counts.get(word, 1)) for word, count in found.items())
         return own + base * sum(found.values()) + math.log(self.texts) - math.log(texts)
 

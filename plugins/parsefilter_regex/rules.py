@@ -66,6 +66,7 @@ class RegexParseFilter(HtmlParseFilter):
         super().__init__(conf, parameters)
         text = conf.get("parsefilter.regex.rules")
         if text is None:
+            # RegexParseFilter takes the property before the attribute of plugin.xml.
             text = conf.read_resource(
                 conf.get("parsefilter.regex.file") or parameters.get("file", "")
             )
@@ -79,6 +80,7 @@ class RegexParseFilter(HtmlParseFilter):
         document: LexborHTMLParser,
     ) -> ParseResult:
         parse = result[content.url]
+        # new String(bytes) in Nutch, whatever the page's charset.
         sources = {"html": content.content.decode("utf-8", "replace"), "text": parse.text}
         for rule in self.rules:
             parse.data.parse_meta.set(

@@ -91,17 +91,20 @@ class Archive(HttpBase):
 
     def _open(self) -> ArchiveIndex:
         limit = self.settings.content_limit
+        # A checker has no crawl whose folder could keep the index.
         folder = Path(self.conf.get(STATE_PROPERTY) or gettempdir())
         try:
             return open_index(
                 self._files, folder, _MOST if limit < 0 else min(_MOST, limit + _HEAD_ROOM)
             )
         except FormatError as exc:
+            # FormatError is a page's failure to a fetch: all pages would fail, one by one.
             raise StoreError(str(exc)) from exc
 
     def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> ProtocolOutput:
         """Converts a visit to `url` to its output, as if it were made now."""
         try:
+            # A revisit record with the profile server-not-modified (ISO 28500, 6.7.3).
             if visit.kind is VisitKind.SAME:
                 return ProtocolOutput(None, ProtocolStatus(codes.NOTMODIFIED, [url]))
             parsed = parse(url)
@@ -125,10 +128,12 @@ class Archive(HttpBase):
         reply = Reply(visit.status, head, body, truncated=truncated)
         reply.decoded = visit.answer is None or visit.answer.is_decoded
         reply.address = (visit.address, 0) if visit.address else None
+        # ARC and resource records have no head of HTTP, but a type.
         if not head and visit.media_type:
             metadata.set("Content-Type", visit.media_type)
         answer = self.read_reply(reply, metadata, limit)
         if visit.answer is None or visit.answer.is_made:
+            # No server has sent it.
             metadata.pop(RESPONSE_HEADERS_KEY, None)
         return answer
 

@@ -114,6 +114,7 @@ class File(Protocol):
             return _Answer(404)
         if not os.access(path, os.R_OK):
             return _Answer(401)
+        # FileResponse compares getCanonicalFile with the file asked for.
         canonical = path.resolve()
         if str(path) != str(canonical):
             return _Answer(300, headers=Metadata.of({"Location": _url_of(canonical)}))
@@ -121,6 +122,7 @@ class File(Protocol):
         dated = Metadata.of({"Last-Modified": format_date(modified)})
         if path.is_dir():  # whose date is not that of the files that its page lists
             return self._list(path, dated)
+        # Seconds: HTTP's dates have no milliseconds.
         if format_date(modified) == known_date:
             return _Answer(304, headers=dated)
         return self._file(path, dated) if path.is_file() else _Answer(500)
@@ -130,6 +132,7 @@ class File(Protocol):
         if size > MAX_SIZE:
             raise OSError(None, f"file is too large, size: {size}")
         with path.open("rb") as file:
+            # A file that grows meanwhile is read as long as it was.
             body = file.read(size if self.limit < 0 else min(size, self.limit))
         headers.set("Content-Length", str(size))
         headers.set(
@@ -159,6 +162,7 @@ def listing(path: Path, *, parent: bool) -> str:
     if parent:
         lines.append("<a href='../'>../</a>\t-\t-\t-\n")
     for entry in sorted(path.iterdir()):
+        # Not sockets and devices: reading one would wait, or never end.
         if entry.is_dir() or entry.is_file():
             slash, size = ("/", "-") if entry.is_dir() else ("", str(entry.stat().st_size))
             time = format_date(entry.stat().st_mtime_ns // 1_000_000)
@@ -171,6 +175,7 @@ def listing(path: Path, *, parent: bool) -> str:
 
 
 def _link(name: str) -> str:
+    # A link is read as one of HTML, where letters beyond ASCII are escaped later.
     return "".join(c if not c.isascii() else quote(c, safe=_SAFE_IN_LINKS) for c in name)
 
 

@@ -46,6 +46,7 @@ class DepthScoring(ScoringFilter):
         pattern = conf.get("scoring.depth.override.pattern")
         if pattern:
             try:
+                # Java's \w and \d are ASCII's, too.
                 self.override = re.compile(pattern, re.ASCII)
             except re.error as exc:
                 raise conf.wrong(
@@ -53,6 +54,7 @@ class DepthScoring(ScoringFilter):
                 ) from exc
 
     def inject_score(self, url: str, datum: CrawlDatum) -> None:
+        # A seed line has it as text.
         own = datum.metadata.pop(_MAX_DEPTH_KEY, None)
         datum.metadata[_MAX_DEPTH_KEY] = IntWritable(
             self.max_depth if own is None else int(str(own))
@@ -68,6 +70,8 @@ class DepthScoring(ScoringFilter):
         if maximum is None:
             maximum = self.max_depth
         depth = _int(datum, _DEPTH_KEY)
+        # DepthScoringFilter.generatorSortValue: with metadata but no depth the maximum counts as
+        # reached.
         return float32(init_sort * (1 + (0 if depth is None else maximum - depth)))
 
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
@@ -88,6 +92,7 @@ class DepthScoring(ScoringFilter):
                 self.initial_score(url, old)
         depths = [depth for linked in inlinked if (depth := _int(linked, _DEPTH_KEY)) is not None]
         datum.metadata[_DEPTH_KEY] = IntWritable(
+            # The shortest way that is known, which later ones don't make longer.
             min([DEFAULT_MAX_DEPTH if before is None else before, *depths])
         )
 

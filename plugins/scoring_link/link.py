@@ -31,6 +31,7 @@ class LinkScoring(ScoringFilter):
         self.normalized_score = conf.get_float("link.analyze.normalize.score", 1.0)
 
     def initial_score(self, url: str, datum: CrawlDatum) -> None:
+        # As LinkAnalysisScoringFilter: linkrank alone gives scores.
         datum.score = 0.0
 
     def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
@@ -61,6 +62,7 @@ class LinkScoring(ScoringFilter):
     ) -> pl.Series:
         import polars as pl
 
+        # As the row method: a product of doubles, rounded once.
         boost = (pages.db["score"].cast(pl.Float64) * self.normalized_score).cast(pl.Float32)
         return boost.zip_with(boost.is_not_null(), init).alias(init.name)
 

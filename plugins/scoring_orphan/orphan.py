@@ -66,6 +66,7 @@ class OrphanScoringFilter(ScoringFilter):
         linked = datum.metadata.get(LAST_LINKED)
         if not isinstance(linked, IntWritable):
             return
+        # The difference goes around, too: right for ages up to 68 years.
         elapsed = _in_32_bits(self._now - linked.value)
         if elapsed > self.orphan_after:
             datum.status = STATUS_DB_ORPHAN
@@ -83,6 +84,7 @@ class OrphanScoringFilter(ScoringFilter):
         mask = np.zeros(len(frame), np.bool_)
         mask[inlinked["row"].to_numpy()] = True
         linked = pl.Series(mask)
+        # One map for all pages of a range: most have nothing else.
         stamp = MapWritable({LAST_LINKED: IntWritable(_in_32_bits(self._now))}).to_bytes()
         stamped = _stamped(frame["metadata"].filter(linked), stamp)
         frame = frame.with_columns(metadata=frame["metadata"].scatter(linked.arg_true(), stamped))

@@ -57,6 +57,7 @@ class Subcollection:
 
     def has(self, url: str) -> bool:
         """Returns True if a page belongs to it."""
+        # Subcollection.filter asks the blacklist first.
         return not any(text in url for text in self.black) and any(
             text in url for text in self.white
         )
@@ -118,6 +119,7 @@ def _read(conf: Configuration, ignores_case: bool) -> list[Subcollection]:
         )
         parts[name] = Subcollection(name, _text(element, "key") or None, white, black)
     found = list(parts.values())
+    # CollectionManager holds them in a HashMap.
     return [found[at] for at in hash_map_order([string_hash(part.name) for part in found])]
 
 
@@ -128,4 +130,5 @@ def _text(element: Element, tag: str) -> str | None:
 
 def _lines(text: str, ignores_case: bool) -> list[str]:
     lines = [line.strip(BLANKS) for line in text.splitlines()]
+    # An empty line would be in every URL.
     return [line.lower() if ignores_case else line for line in lines if line]

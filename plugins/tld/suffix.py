@@ -32,5 +32,6 @@ class TLDIndexingFilter(IndexingFilter):
         return doc
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        # Hosts of a range are few: a suffix is looked for once for each.
         documents.add("tld", map_distinct(host_column(pages.urls).str.to_lowercase(), suffix_of))
         return None

@@ -32,6 +32,7 @@ class DomainDenylistURLFilter(URLFilter):
         self.source = rule_place(conf, "urlfilter.domaindenylist", parameters)
 
     def filter(self, url: str) -> str | None:
+        # Not `not`: None is a malformed URL, which is rejected.
         return url if self.denied.has(url) is False else None
 
     def explain(self, url: str) -> str:

@@ -81,6 +81,7 @@ class FastURLFilter(URLFilter):
 
     def _add(self, section: list[HostRule], line: str, words: list[str], number: int) -> None:
         if _CATCH_ALL.fullmatch(line):
+            # DenyAllRule: no search of a URL for what is always there.
             section.append(HostRule(None, False, line, number))
         elif line.startswith("DenyPath") and len(words) > 1:
             try:
@@ -128,6 +129,7 @@ class FastURLFilter(URLFilter):
     def _rules(self, host: str) -> Iterator[list[HostRule]]:
         domains = self.domains
         yield self.hosts.get(host, [])
+        # `Domain example.org` holds for the host of that name, too.
         yield domains.get(host, [])
         at = host.find(".") + 1
         while at:

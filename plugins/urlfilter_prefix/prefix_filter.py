@@ -31,6 +31,7 @@ class PrefixURLFilter(URLFilter):
         self.source = rule_place(conf, "urlfilter.prefix", parameters)
 
     def filter(self, url: str) -> str | None:
+        # An empty tuple: no URL does, as with Nutch's empty trie.
         return url if url.startswith(self.prefixes) else None
 
     def explain(self, url: str) -> str:

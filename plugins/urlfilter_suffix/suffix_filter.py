@@ -45,10 +45,12 @@ class SuffixURLFilter(URLFilter):
         for number, line in enumerate((line.strip(_BLANK) for line in rule_lines(text)), 1):
             if line[:1] in ("+", "-") and line:
                 self.accept_others = line[0] == "+"
+                # SuffixURLFilter never takes a flag back.
                 self.path_only |= "P" in line
                 self.ignore_case |= "I" in line
             elif line and line[0] != "#":
                 suffixes[number] = line
+        # At the end: an I further down holds for suffixes above, too.
         self.lines = {n: s.lower() if self.ignore_case else s for n, s in suffixes.items()}
         return tuple(self.lines.values())
 
@@ -59,6 +61,7 @@ class SuffixURLFilter(URLFilter):
         """Returns the part of the URL that suffixes are compared with."""
         text = url.lower() if self.ignore_case else url
         if self.path_only:
+            # What is no URL is compared as a whole.
             with suppress(UrlError):
                 text = parse(text).path
         return text
@@ -82,6 +85,7 @@ class SuffixURLFilter(URLFilter):
             text = text.str.extract(_PLAIN, 1)
             odd = text.is_null() & urls.is_not_null()
         ends = pl.Series([False]).new_from_index(0, len(urls))
+        # A look into one set for each length, not one for each suffix.
         for length in {len(suffix) for suffix in self.suffixes}:
             tails = text.str.tail(length)
             ends |= tails.is_in(

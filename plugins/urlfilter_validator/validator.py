@@ -88,9 +88,11 @@ def _is_path(path: str) -> bool:
     if _PATH.fullmatch(path) is None:
         return False
     climbs = _count(path, "..")
+    # UrlValidator.isValidPath: as many names as are climbed, and one more.
     return climbs == 0 or path.count("/") - _count(path, "//") - 1 > climbs
 
 
 def _count(text: str, token: str) -> int:
     """Occurrences, overlapping ones too."""
+    # countToken goes on one character behind a find: /// has two.
     return sum(text.startswith(token, at) for at in range(len(text)))

@@ -34,6 +34,7 @@ class AjaxURLNormalizer(URLNormalizer):
             parsed = parse(url)
             if parsed.query is None:
                 raise UrlError(f"{_PARAMETER} outside the query of {url}")
+            # normalizeEscapedFragment splits at the first ampersand.
             query, ampersand, pair = parsed.query.partition("&")
             if not ampersand:
                 query, pair = "", parsed.query
@@ -54,6 +55,7 @@ class AjaxURLNormalizer(URLNormalizer):
 def _to_parameter(url: str) -> str:
     separator = "?" if parse(url).query is None else "&"
     before, _, state = url.partition(_BANG)
+    # Google's scheme for AJAX crawling: these bytes, in UTF-8.
     escaped = "".join(_ESCAPED.get(byte) or chr(byte) for byte in state.encode("utf-8", "replace"))
     return f"{before}{separator}{_PARAMETER}{escaped}"
 

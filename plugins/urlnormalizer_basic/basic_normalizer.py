@@ -123,6 +123,7 @@ class BasicURLNormalizer(URLNormalizer):
         parsed = parse(url)
         if parsed.protocol in _HIERARCHICAL:
             return self._hierarchical(url, parsed)
+        # The scheme was in capitals.
         changed = not url.startswith(parsed.protocol)
         file = normalize_escapes(parsed.file)
         changed |= file != parsed.file

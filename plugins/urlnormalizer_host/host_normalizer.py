@@ -52,6 +52,7 @@ class HostURLNormalizer(URLNormalizer):
         if host in self.targets:
             return self.targets[host]
         labels = split_labels(host)
+        # From `*.example.org` down to the host's own parent, as HostURLNormalizer.
         for at in range(len(labels) - 2, 0, -1):
             target = self.targets.get("*." + ".".join(labels[at:]))
             if target is not None:

@@ -51,12 +51,14 @@ class ProtocolURLNormalizer(URLNormalizer):
             )
         elif host.startswith("*."):
             self.domains[host[1:]] = protocol
+            # `*.example.org` is example.org, too.
             self.hosts[host[2:]] = protocol
         else:
             self.hosts[host] = protocol
 
     def normalize(self, url: str, scope: str) -> str | None:
         parsed = parse(url)
+        # Another scheme at the same port is mostly no server.
         wanted = None if parsed.port != -1 else self.protocol(parsed.host)
         if wanted is None or wanted == parsed.protocol:
             return url

@@ -32,6 +32,7 @@ class QuerystringURLNormalizer(URLNormalizer):
         return f"{parsed.protocol}://{parsed.host}{port}{parsed.path}?{'&'.join(parts)}{ref}"
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
+        # All that is not plain goes to the row method, malformed URLs among them.
         where = ~urls.str.contains(_NO_QUERY)
         return rewrite(urls, where, lambda url: self.normalize(url, scope))
 

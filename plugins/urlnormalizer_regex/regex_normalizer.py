@@ -72,6 +72,7 @@ class ScopeRules:
         if None in parts:
             return None
         union = "|".join(f"(?:{part})" for part in parts)
+        # One automaton for all rules, unless Polars refuses it.
         return [part for part in parts if part is not None] if is_too_large(union) else [union]
 
 
@@ -96,6 +97,7 @@ class RegexURLNormalizer(URLNormalizer):
         if scope not in self._scoped:
             name = self.conf.get(f"urlnormalizer.regex.file.{scope}")
             own = self._read_file(name) if name is not None else None
+            # RegexURLNormalizer: a file without a rule is as none.
             self._scoped[scope] = own if own is not None and own.rules else self.default
         return self._scoped[scope]
 
@@ -126,6 +128,7 @@ class RegexURLNormalizer(URLNormalizer):
         """
         pattern = substitution = None
         for field in element:
+            # RegexURLNormalizer.readConfiguration does not look at the name then.
             if field.text is None:
                 substitution = ""
             elif field.tag == "pattern":
@@ -167,6 +170,7 @@ class RegexURLNormalizer(URLNormalizer):
         patterns = rules.touches
         if patterns is None:
             return map_strings(urls, lambda url: self._apply(rules, url))
+        # There Java's `.` and `$` mean something else.
         touched = urls.str.contains(LINE_ENDS)
         for pattern in patterns:
             touched |= urls.str.contains(pattern)

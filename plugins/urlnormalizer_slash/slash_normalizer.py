@@ -48,6 +48,7 @@ class SlashURLNormalizer(URLNormalizer):
     def normalize(self, url: str, scope: str) -> str | None:
         parsed = parse(url)
         wanted = self.hosts.get(parsed.host)
+        # The root has its slash for good.
         if wanted is None or len(parsed.path) < 2:
             return url
         has_slash = parsed.path.endswith("/")
