@@ -71,6 +71,7 @@ _ALL_LINKS: Final = {
 }
 """What parses for a check have: each link that a browser follows or loads, with its fragment."""
 _ASKING: Final = {
+    # Nothing beside the links themselves is asked for, and nothing is kept of it but the answer.
     "fetcher.follow.outlinks.depth": "-1",
     "fetcher.parse": "false",
     "fetcher.store.robotstxt": "false",
@@ -121,6 +122,7 @@ def check(
         links = _links(parsed, site, context.conf, work)
         wanted = _wanted(links, options, context.conf, counters)
         for segment in Segments(place / SEGMENTS):
+            # What a check before left unasked when it was broken off.
             if segment.waits_for() == "fetch":
                 fetch(segment.path, context=inner)
         _ask(wanted, place, options, inner, counters)
@@ -165,13 +167,16 @@ def _parsed(
     found = []
     for segment in wanted:
         here = Segment(place / segment.name)
+        # A finished segment never changes: it is parsed for checks once.
         if not here.has(CRAWL_PARSE):
             make_directory(here.path)
             content = here.path / CONTENT
             content.unlink(missing_ok=True)
+            # A segment of its own with the crawl's content: the crawl's parses stay as they are.
             content.symlink_to(os.path.relpath(segment.path / CONTENT, here.path))
             parse(here.path, context=replace(context, conf=conf))
             content.unlink()
+            # Texts are most of a parse, and no check asks for them.
             remove(here.path / PARSE_TEXT)
         found.append(here)
     return found
@@ -202,6 +207,7 @@ def _links(
         plain = rows["to"].str.replace(r"#.*", "")
         rows = rows.with_columns(
             url=rules.apply(plain, Counters()),
+            # The fragment directive (WICG, Scroll to Text Fragment) names text, no element.
             fragment=rows["to"].str.extract(r"#(.*)").str.replace(r":~:.*", ""),
             external=site_of(plain).ne_missing(site_of(rows["from_url"])),
         ).drop_nulls("url")
@@ -245,6 +251,7 @@ def _ask(
     due = wanted.filter(~wanted.is_in(recent["url"].implode()))
     counters.add(HELD, len(wanted) - len(due))
     counters.add(ASKED, len(due))
+    # Servers that know no HEAD answer 405 or worse: these are asked once more, by GET.
     for head in (False,) if options.requisites else (True, False):
         if not len(due):
             return
@@ -268,6 +275,7 @@ def _answers(place: Path) -> pl.DataFrame:
         "url", outcome(), "code", "reason", "redirect_to", "size", asked="fetch_time"
     ).collect(engine="streaming")
     rows = rows.unique("url", keep="last", maintain_order=True)
+    # Only as far as there is an answer: a redirect that led on at the limit has none.
     answered = pl.when(pl.col("redirect_to").is_in(rows["url"].implode())).then("redirect_to")
     ends = with_ends(rows.with_columns(answered.alias("redirect_to")))
     found = ends.select("url", "asked", end=pl.coalesce("leads_to", "url"))
@@ -286,6 +294,7 @@ def _rows(
     ids = _ids(parsed, fragments["page"])
     fragments = fragments.join(ids, left_on="page", right_on="url", how="left")
     decoded = fragments["fragment"].map_elements(unquote, return_dtype=pl.String)
+    # HTML Standard, 7.4.6.4: first as it stands, then percent-decoded.
     there = pl.col("ids").list.contains(pl.col("fragment")) | pl.col("ids").list.contains(decoded)
     fragments = fragments.select("url", "fragment", has_fragment=there)
     rows = links.collect(engine="streaming")

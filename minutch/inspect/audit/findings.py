@@ -44,6 +44,7 @@ def rules_of(conf: Configuration) -> dict[str, Rule]:
     shipped = files("minutch.inspect.audit").joinpath("rules.toml").read_text(encoding="utf-8")
     found = {rule.id: rule for rule in _read(shipped, "rules.toml")}
     if (own := conf.resource(OWN)) is not None:
+        # A rule of the same id takes the place of ours.
         found |= {rule.id: rule for rule in _read(conf.read_resource(OWN), str(own))}
     found = {
         name: replace(rule, needs="") if _is_configured(rule, conf) else rule
@@ -129,6 +130,7 @@ class _Held(Table):
 def _held(tables: Mapping[str, Table]) -> dict[str, Table]:
     """Keeps what nearly every rule asks for in memory: `site`, and the links to what is no page."""
     site, wrong = cast(SiteTable, tables[SiteTable.name]), tables[WrongLinksTable.name]
+    # One reading of all parses for both, and for all rules.
     rows, links = site.read(site.columns, with_wrong=True)
     return {site.name: _Held(site, rows), wrong.name: _Held(wrong, links)}
 
@@ -140,6 +142,7 @@ def audit(crawl: CrawlFolder, rules: Iterable[Rule], now: int) -> Iterator[Findi
 
     @cache
     def can_answer(needs: str) -> bool:
+        # Several rules need the same: it is asked once, for one row.
         return not needs or bool(len(session.run(session.query(needs).head(1).collect)))
 
     for rule in rules:

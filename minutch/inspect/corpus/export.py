@@ -59,6 +59,7 @@ _ROW_GROUP: Final = 8192
 
 
 def _write_jsonl(rows: pl.DataFrame, path: Path) -> None:
+    # JSON has no times: RFC 3339, which all readers know.
     rows = rows.with_columns(pl.col("fetched").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
     compressor = zstd.compressor()
     with path.open("wb") as file:
@@ -126,6 +127,7 @@ def export_corpus(
                     f"{out} has a data set that was made in another way, or of another crawl",
                     hint="name another folder, or remove this one",
                 )
+            # The same command again: nothing is missing.
             if found[0] == done:
                 return Counters(begun["counters"])
         elif any(path.name[0] != "." for path in out.iterdir()):
@@ -135,6 +137,7 @@ def export_corpus(
         _write(out / _CARD, lambda path: path.write_text(_card(options.formats), "utf-8"))
         made = {"plan": plan, "columns": corpus.ABOUT, "counters": counters}
         _write(done, lambda path: _dump(made, path))
+        # Last: until then a kill leaves a folder that the same command finishes.
         (out / _PLAN).unlink()
         remove(out / _WORK)
     return counters
@@ -148,9 +151,11 @@ def rules() -> dict[str, dict[str, str]]:
 def _plan(crawl: CrawlFolder, options: CorpusOptions) -> dict[str, Any]:
     """Returns what a data set is made of: another one must not go on with its files."""
     files = sorted(path for name in _READ for path in crawl.path.glob(f"**/{name}/**/*"))
+    # Size and time, not content: reading a crawl to know whether it has changed would take as long.
     stats = ((path, path.stat()) for path in files if path.is_file() and path.name[0] != ".")
     named = [[str(path.relative_to(crawl.path)), s.st_size, s.st_mtime_ns] for path, s in stats]
     made = {"minutch": __version__, "options": asdict(options), "files": named}
+    # As it will be read: tuples become lists, and would differ.
     return dict(json.loads(json.dumps(made)))
 
 
@@ -206,6 +211,7 @@ class _Export:
         self, crawl: CrawlFolder, out: Path, options: CorpusOptions, context: JobContext
     ) -> None:
         self._crawl, self._out, self._options, self._context = crawl, out, options, context
+        # The other half is for tables of the pieces that are read meanwhile.
         self._memory = memory_budget(context.conf) // 2
         self._counters = Counters()
 
@@ -216,11 +222,13 @@ class _Export:
         self._rows = self._read()
         total = len(self._rows)
         self._counters.add("pages", total)
+        # Before near-duplicates: pages that are left out must not be the first of a cluster.
         chosen = self._keep(np.ones(total, np.bool_), {"without text": "text = ''"})
         chosen = self._keep_allowed(chosen)
         chosen = self._keep(chosen, rules()[self._options.quality], f"{self._options.quality} ")
         self._rows.find_duplicates(chosen, self._memory)
         if self._options.where:
+            # The line feed ends a comment at the end of the condition.
             condition = f"not coalesce(({self._options.where}\n), false)"
             chosen = self._keep(chosen, {"--where": condition})
         places = np.flatnonzero(chosen)
@@ -305,6 +313,7 @@ class _Export:
         while first < len(places):
             before = int(ends[first - 1]) if first else 0
             fits = int(np.searchsorted(ends, before + self._options.size, side="right"))
+            # One row at least, however large.
             last = max(first + 1, min(fits, first + self._options.rows))
             yield places[first:last]
             first = last
@@ -346,6 +355,7 @@ class _Export:
         for (name,), mine in rows.group_by("segment", maintain_order=True):
             for some in mine["url"].to_frame().iter_slices(_PAGES):
                 urls = some["url"].to_list()
+                # Of the segment that the row is of: a later one may have another version.
                 stored = {page.url: page for page in contents(segments[str(name)], urls)}
                 found = [url for url in urls if url in stored]
                 made = self._reader.markdowns([stored[url] for url in found], self._sites)

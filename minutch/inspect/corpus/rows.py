@@ -87,6 +87,7 @@ class NewestPages:
         """
         segments = [segment for segment in crawl.segments if segment.has(PARSE_DATA)]
         has_entries, total = CrawlDb(crawl.path / CRAWLDB).exists(), 0
+        # Cut while they are read: nothing that depends on memory or threads decides where.
         starts: list[tuple[int, str | None, int]] = []  # segment, its first URL, its number
         with Shuffle(1, _NUMBERS, budget=memory, spill=spill) as shuffle:
 
@@ -108,10 +109,12 @@ class NewestPages:
                     total += len(frame)
             if has_entries:
                 for frame in crawl.crawldb.frames(Request(("url",))):
+                    # An entry is no parse: its number is less than any.
                     nothing = pl.Series([-1], dtype=pl.Int64).new_from_index(0, len(frame))
                     add(frame["url"], nothing, is_known=True)
             counts = np.zeros(total, np.bool_)
             for rows in shuffle.sorted(0):
+                # Numbers ascend with the segments.
                 newest = rows.group_by("key").agg(pl.max("number"), pl.any("is_known"))
                 where = (pl.col("number") >= 0) & (pl.col("is_known") | (not has_entries))
                 counts[newest.filter(where)["number"].to_numpy()] = True
@@ -157,6 +160,7 @@ def read(
     )
     fetches = pl.concat([pl.DataFrame(schema=_FETCHED), *pages])
     fetches = fetches.filter(pl.col("status").cast(pl.String) == "fetch_success")
+    # A segment may have asked twice, for a page and as a redirect's target.
     fetches = fetches.unique(["segment", "url"], keep="last")
     return rows.join(fetches, on=["segment", "url"], how="left", maintain_order="left").select(
         "url",
@@ -204,9 +208,11 @@ def clusters(
     """
     rows = np.arange(len(counts), dtype=np.int64)
     for band in KEYS:
+        # One band at a time: 8 bytes a row, whatever the number of bands.
         every = np.where(counts, keys(band), np.uint64(0))
         for low, high in _ranges(len(counts), memory):
             mine = np.flatnonzero((every >= low) & (every <= high) & (every != 0))
+            # Stable: rows of one key are in their order, and the first is the first of its cluster.
             order = mine[np.argsort(every[mine], kind="stable")]
             kernels.join_equal(every[order], order, rows)
     kernels.find_roots(rows)
@@ -233,6 +239,7 @@ def came_before(
         order = np.argsort(value, kind="stable")
         same = np.zeros(len(order), np.bool_)
         same[1:] = value[order[1:]] == value[order[:-1]]
+        # Stable, too: the first of equal ones comes first, and is not marked.
         seen[place[order[same]]] = True
     return seen
 

@@ -138,6 +138,7 @@ def _languages(texts: pl.Series) -> pl.DataFrame:
     """Returns the languages of texts that have letters, with their probabilities (py3langid)."""
     schema = pl.Schema({"text_language": pl.String(), "text_language_score": pl.Float64()})
     starts = texts.str.head(_MOST_GUESSED)
+    # Of digits and signs a model guesses some language, too.
     has_letters = starts.str.contains(r"\p{L}")
     found = [
         _identifier().classify(start) if is_text else (None, None)
@@ -161,6 +162,7 @@ def _of_c4(texts: pl.Series) -> pl.DataFrame:
     line = pl.col("line")
     cleaned = line.str.replace_all(_CITATION, "")
     low = cleaned.str.to_lowercase()
+    # C4's own list of ends, of ASCII alone.
     is_ended = cleaned.str.contains(r"""[.?!"']$""") & ~cleaned.str.ends_with("...")
     is_looked_at = (
         ~line.str.contains(r"\S{1001}") & is_ended & line.str.contains(r"\S\s+\S+\s+\S")
@@ -199,6 +201,7 @@ def _of_c4(texts: pl.Series) -> pl.DataFrame:
 
 def room(texts: pl.Series) -> kernels.WordRoom:
     """Makes room for the longest of the texts."""
+    # A text has no more words than bytes.
     longest = int(texts.str.len_bytes().max() or 0) + 1  # type: ignore[arg-type]
     slots = 4 << longest.bit_length()
     return kernels.WordRoom(

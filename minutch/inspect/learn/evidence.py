@@ -102,6 +102,7 @@ def parts_of(urls: pl.Series) -> Parts:
         segment=pl.col("path").str.split("/"),
         item=pl.when(pl.col("query") != "").then(pl.col("query").str.split("&")),
     )
+    # The parts of a URL of thousands of segments would be thousands of rows.
     lists = lists.filter(
         pl.col("segment").list.len() <= _MOST, pl.col("item").list.len().fill_null(0) <= _MOST
     )
@@ -202,6 +203,7 @@ def read_pages(crawl: CrawlFolder, conf: Configuration, work: Path) -> KnownPage
         )
         file = work / f"urls-{len(files):05}.parquet"
         rows.select("url", "host", "pattern").write_parquet(file)
+        # URLs go to disk: 60 bytes of numbers a URL are held, which are compared.
         files.append(file)
         starts.append(total)
         total += len(rows)
@@ -270,6 +272,7 @@ def _texts(crawl: CrawlFolder) -> pl.DataFrame:
     for frame in crawl.segments.parses.frames(Request(wanted, pl.col("status") == "success")):
         url, own, text = frame["url"], frame["own_text"].fill_null(""), frame["text"].fill_null("")
         title = frame["title"].fill_null("")
+        # Another seed than that of words: a title is no word of the text.
         whole = _bag(text) + title.hash(6).to_numpy()
         words = own.str.count_matches(r"\S+").to_numpy()
         is_titled = title.str.contains(_GONE_TITLE)

@@ -83,6 +83,7 @@ def _gone(good: pl.DataFrame) -> Iterator[LearnedRule]:
         )
         listed = [
             quoted(url.partition("://")[2].partition("/")[2]) + "$"
+            # A line of a thousand URLs is read by nobody, and tried for each URL.
             for url in single["url"].head(_LISTED)
         ]
         found = [one for one in said if one is not None] + listed
@@ -124,6 +125,7 @@ def _patterns(good: pl.DataFrame) -> Iterator[LearnedRule]:
             )
             mine = good.filter(pl.col("pattern") == name)
             rule.keeps = (
+                # The shortest one holds what all of them say.
                 [mine.sort(pl.col("url").str.len_bytes(), "url")["url"][0]] if one["new"] else []
             )
         elif share < _LOW or one["shapes"] < _LOW * one["n"]:
@@ -164,6 +166,7 @@ def _regex(pattern: str) -> str | None:
     if len(each) == 1:
         return rf"{found[1:]}\?{quoted(names)}(?:=[^&#]*)?$"
     one = "(?:" + "|".join(map(quoted, each)) + ")(?:=[^&#]*)?"
+    # So many of these names, in any order.
     return rf"{found[1:]}\?(?:{one}(?:&|$)){{{len(each)}}}$"
 
 
@@ -205,6 +208,7 @@ def learn(crawl: CrawlFolder, *, context: JobContext) -> Learned:
         pages = read_pages(crawl, context.conf, work)
         rules, outcome = _measured([*Twins(pages, work).rules()], pages)
         more, _ = _measured([*filters(pages, outcome.stays)], pages, rules)
+        # Filters after normalizers, as the jobs apply them: they are learned of what those leave.
         rules += more
         shorten(rules, context.conf)
         content = pages.table["content"]
@@ -218,6 +222,7 @@ def _measured(
     that lose something are told apart, until the others together lose nothing.
     """
     rules = [rule for rule in (*before, *new) if rule.is_offered]
+    # Each turn leaves out one rule at least; alone, a rule may lose what another one gives.
     while blamed := (outcome := _Outcome(pages, rules)).blamed():
         for number, lost in blamed.items():
             rules[number].lost = lost

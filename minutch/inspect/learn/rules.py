@@ -96,6 +96,7 @@ class LearnedRule:
     def apply(self, urls: pl.Series) -> pl.Series:
         """Returns what becomes of URLs: null for those that it rejects."""
         regex = JavaRegex(self.pattern)
+        # By the plugins' own engine: what they would do is measured, not what is meant.
         matched = regex.search_column(urls)
         if matched is None:
             found = urls.str.contains(regex.superset) if regex.superset else urls.is_not_null()
@@ -130,6 +131,7 @@ def path_of(pattern: str) -> str | None:
     """
     path = pattern.partition("?")[0]
     path = path[path.index("/") :] if "/" in path else "/"
+    # Any number of segments: a rule would match half of the site.
     if "{+}" in path:
         return None
     found = ""
@@ -187,8 +189,10 @@ def write(
                 hint=f"put them into a file, which {prefix}.file names",
             )
         target = folder / (conf.get(f"{prefix}.file") or name)
+        # A copy of what counts now: a file of its own would hide the shipped rules.
         found = conf.resource(target.name)
         text = found.read_text("utf-8") if found is not None else ""
+        # A second --apply writes nothing twice.
         new = [rule for rule in rules if rule.file == name and "\n".join(rule.lines) not in text]
         if new:
             blocks = [_commented(rule, said) for rule in new]

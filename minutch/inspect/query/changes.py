@@ -198,6 +198,7 @@ class Changes:
         )
         found = found.filter(is_fetch() & was_asked()).with_columns(outcome().cast(pl.String))
         is_permanent = pl.col("status").cast(pl.String) == "fetch_redir_perm"
+        # 401 is fetch_gone in Nutch, but the page may be there.
         refused = pl.col("protocol_status").cast(pl.String).eq_missing("access_denied")
         state = (
             pl.when(pl.col("outcome").is_in(["fetched", "unchanged"]))
@@ -222,6 +223,7 @@ class Changes:
             any_gone |= bool((visits["state"] == "gone").any())
             several = visits.filter("is_read").group_by("key").len().filter(pl.col("len") > 1)
             found = several.select("key", _sites(several["key"]))
+            # By hashes: the same pages whatever the ranges are.
             order = pl.col("key").hash().rank("ordinal").over("site")
             chosen = pl.concat([chosen, found]).filter(order <= MOST)
         return chosen["key"], any_gone
@@ -238,6 +240,7 @@ class Changes:
             if not len(lines):
                 continue
             counts = revisions.added([counts, revisions.counted(revisions.sides(lines))])
+            # The range may end within a site.
             is_last = pl.col("site") == lines["site"][-1]
             found.append(revisions.habits(counts.filter(~is_last)))
             counts = counts.filter(is_last)
@@ -350,6 +353,7 @@ def _events(visits: pl.DataFrame, since: pl.Expr, merged: pl.Series) -> pl.DataF
     there = pl.col("state") == "there"
     before = pl.col("of").shift().over("key")
     was, ever = there.shift().over("key"), there.cum_max().shift().over("key").fill_null(False)
+    # The first version that a compaction has left is not the first that there was.
     is_known = before.is_null() & pl.col("of").is_in(merged.implode())
     is_moved = pl.col("state") == "moved"
     kind = (
@@ -372,6 +376,7 @@ def _blocks(
     more = less = muted = 0
     for why, (removed, added) in sorted(lines.items()):
         muted += max(len(removed), len(added)) if why else 0
+        # Nearly all visits of a site with counters have muted blocks: those are only counted.
         if (why and not with_muted) or revisions.says_the_same(removed, added):
             continue
         for block in revisions.blocks(removed, added):
@@ -408,9 +413,11 @@ def _with_moves(
     if texts is not None and len(texts):
         name = pl.Series(names, dtype=pl.String).gather(texts["segment"])
         texts = texts.with_columns(name.alias("segment")).filter(pl.col("size") >= _LEAST_WORDS)
+        # Who leads elsewhere for now has said where.
         lost = events.filter(pl.col("kind") == "gone", pl.col("to").is_null())
         lost = lost.select("url", "host", "before", at="segment").join(texts, on="url")
         lost = lost.filter(pl.col("segment") < pl.col("at")).sort("segment")
+        # The newest text before it was gone.
         lost = lost.unique(["url", "at"], keep="last")
         lost = lost.join(fresh.select("url", born="segment"), on="url", how="left")
         found = lost.join(fresh.join(texts, on=of_visit), on="said", suffix="_of")
@@ -419,6 +426,7 @@ def _with_moves(
         back = back.filter(pl.col("back") > pl.col("at")).group_by("url", "at").agg(pl.min("back"))
         found = found.join(back, on=["url", "at"], how="left")
         is_since = pl.col("segment_of") >= pl.col("before")
+        # A page that came back had not moved to what is found after that.
         is_since &= (pl.col("segment_of") < pl.col("back")).fill_null(value=True)
         found = found.filter(is_since, pl.col("segment_of") > pl.col("born").fill_null(""))
         # Forms of a page, with a parameter more, end with it: none of them is where it went.
@@ -429,6 +437,7 @@ def _with_moves(
         ends = ends.unique(["url_of", "at"], keep="last").filter("is_over")
         found = found.join(ends, on=["url_of", "at"], how="anti")
         is_far, length = pl.col("host") != pl.col("host_of"), pl.col("url_of").str.len_bytes()
+        # The same host first, then the shortest URL: not a form of it with parameters.
         found = found.sort(is_far, length, "url_of").unique(["url", "at"], keep="first")
         pairs = found.select(pairs.columns)
     to = pairs.select("url", segment="at", same="url_of")

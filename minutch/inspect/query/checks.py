@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from minutch.cycle.sitemap.processor import SitemapListing
+from minutch.cycle.sitemap.processor import LISTING_SCHEMA, SitemapListing
 from minutch.errors import StoreError
 from minutch.inspect.query.columns import TIME
 from minutch.inspect.query.pages import OUTCOMES
@@ -31,14 +31,6 @@ _TYPES: Final = {
     "reason": pl.String(),
     "asked": TIME,
     "has_fragment": pl.Boolean(),
-}
-
-
-_LISTED: Final = {
-    "sitemap": pl.String(),
-    "url": pl.String(),
-    "lastmod": TIME,
-    "priority": pl.Float32(),
 }
 
 
@@ -81,4 +73,4 @@ class SitemapsTable(_FilesTable):
     """A table with one row per URL in a sitemap."""
 
     name = "sitemaps"
-    columns: ClassVar = _columns(_LISTED)
+    columns: ClassVar = _columns(LISTING_SCHEMA)

@@ -32,6 +32,7 @@ METADATA: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum) -> pl.Series:
     """Returns the names of codes (UInt8); `unknown` for a code without one. Null stays null."""
     places = {name: place for place, name in enumerate(kind.categories)}
+    # A code is a byte: one look-up for each row, no comparison.
     table = np.full(256, places[UNKNOWN], np.uint8)
     for code, name in names.items():
         table[code] = places[name]
@@ -145,6 +146,7 @@ class SortedIds:
 
     def __init__(self, ids: Ids) -> None:
         self.ids = ids
+        # At least two slots for each id: the one sought is mostly the first or second of its own.
         bits = len(ids).bit_length() + 1
         self._shift = np.uint64(64 - bits)
         heads = np.arange(1 << bits, dtype=np.uint64) << self._shift

@@ -93,6 +93,7 @@ class CrawlFolder:
             links,
             segments.pages,
             segments.parses,
+            # `hosts` is there for every crawl; a HostDb is made by those who want one.
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
             NearDuplicatesTable(CrawlDb(self.path / CRAWLDB)),
@@ -127,6 +128,7 @@ def open_crawl(path: str | PathLike[str], conf: Configuration | None = None) -> 
 def _hint(folder: Path) -> str:
     """Names the folder that may have been meant."""
     above = folder.resolve().parent
+    # People name what they see in listings: crawl/crawldb, crawl/segments/2026...
     is_part = (
         folder.resolve().name in _FOLDERS or (folder / "current").is_dir() or above.name == SEGMENTS
     )
@@ -167,6 +169,7 @@ class Segments(Sequence[CrawlSegment]):
     def __init__(self, path: Path) -> None:
         self.path = path
         found = segments_in(path) if path.is_dir() else []
+        # The hold goes along: a compaction takes nothing away while this is there.
         self._segments = tuple(CrawlSegment(segment.path, segment.hold) for segment in found)
 
     def __repr__(self) -> str:

@@ -117,17 +117,21 @@ class EntriesTable(Table):
     def partitions(self) -> Mapping[str, Table]:
         parts = self._paths()
         return {
+            # A function, as the whole table has: parts are listed when they are read.
             part_file(number): EntriesTable(self.name, [path].copy)
             for number, path in enumerate(parts)
         }
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        # A CrawlDatum is decoded as far as the query asks: a count of statuses needs one byte of
+        # each.
         fields = {field for column in request.needed for field in _FROM.get(column, (column,))}
 
         def decode(batch: Batch) -> CrawlDatumFields:
             return crawldatum_fields.decode_fields(batch, fields)
 
         def found(file: SpannedFile, span: Span) -> Iterable[CrawlDatumFields]:
+            # Fields are read where they lie in the mapped file; compressed records are made first.
             stretch = file.stretch(span) if file.compression == NONE else None
             whole = None if stretch is None else crawldatum_fields.scan(stretch, fields)
             return batchwise(decode)(file, span) if whole is None else [whole]
@@ -166,12 +170,14 @@ class DuplicatesTable(Table):
         fetched = self._entries.scan().filter(
             pl.col("status").is_in(_FETCHED) & pl.col("signature").is_not_null()
         )
+        # Eight bytes for each page, not URL and signature: only repeated ones are read again.
         hashes = fetched.select(pl.col("signature").hash()).collect(engine="streaming").to_series()
         repeated = hashes.filter(hashes.is_duplicated()).unique()
         candidates = fetched.select("signature", "url", "status").filter(
             pl.col("signature").hash().is_in(repeated.implode())
         )
         rows = candidates.collect(engine="streaming").with_columns(
+            # By signatures: two may have one hash.
             group_size=pl.len().over("signature")
         )
         yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), request)

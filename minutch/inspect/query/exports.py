@@ -67,6 +67,7 @@ def export_parquet(
         context.progress("export parquet", None, unit="rows") as progress,
     ):
         for table in tables.values():
+            # Near-duplicates would take a pass over all texts, and leave a cache in the crawl.
             if table.name in options.tables or not (options.tables or table.is_derived):
                 rows = _write(table, folder / table.name, required=bool(options.tables))
                 counters.add(f"rows of {table.name}", rows)
@@ -85,6 +86,7 @@ def _write(table: Table, folder: Path, *, required: bool) -> int:
         if required:
             raise
         log.info("%s is omitted: its files are missing", table.name)
+        # It may have some files already: of a part that is missing in the middle.
         remove(folder)
         return 0
     return count(folder / "*.parquet") if parts else 0
@@ -103,6 +105,7 @@ def sink(rows: pl.LazyFrame, path: Path) -> None:
         rows.sink_parquet(
             path,
             compression="zstd",
+            # The least and greatest URL of a row group: readers of one host skip most groups.
             statistics="full",
             row_group_size=ROWS_PER_GROUP,
             engine="streaming",
@@ -121,6 +124,7 @@ def _os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except pl.exceptions.ComputeError as exc:
+        # A full disk is a ComputeError, whose text alone has the number.
         if found := _OS_ERROR.search(str(exc)):
             raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from exc
         raise
@@ -183,6 +187,7 @@ def export_graphml(
         context.progress("export graphml", unit="links") as progress,
     ):
         links = edges(opened, by_host=options.by_host).collect(engine="streaming")
+        # All at once: GraphML has its nodes before the edges.
         nodes = pl.concat([links["source"], links["target"]]).unique().sort()
         for line in _graphml_lines(links, nodes):
             file.write(line.encode("utf-8", "replace"))
@@ -220,5 +225,6 @@ def edges(crawl: CrawlFolder, *, by_host: bool) -> pl.LazyFrame:
     if not by_host:
         return links.select("source", "target", "anchor")
     hosts = links.select(pl.col("source", "target").map_batches(host_names, return_dtype=pl.String))
+    # Null is what has no host.
     between = hosts.filter((pl.col("source") != pl.col("target")).fill_null(False))
     return between.group_by("source", "target").agg(weight=pl.len()).sort("source", "target")

@@ -108,6 +108,7 @@ class LinksTable(_LinkTable):
     @once
     def are_in_segments(self) -> bool:
         """Whether the links are those of the newest parses, since the LinkDb has not all."""
+        # Most sites have a link within themselves in the first table: nothing else is read of it.
         return bool(self._parsed) and not (self._db.exists() and _has_internal(self._db))
 
     @staticmethod
@@ -152,6 +153,7 @@ def newest_links(
 
         def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
             at, is_old = parsed_last.places_of(keys_of(batch).hash().to_numpy())
+            # By numbers of 8 bytes: a join by URL would hold those of all pages.
             is_old[is_old] = newest[at[is_old]] > mine[of[is_old]]
             if with_older:
                 links = decode_outlinks(batch, (2 * mine[of] + ~is_old).astype(np.uint32))

@@ -112,6 +112,7 @@ class FetchRows:
             "row", *_parts_of_status(pl.col("value"))
         )
         linked = (self.frame["status"] == STATUS_LINKED).gather(found["row"])
+        # Of a redirect's target: it began with the status of the page that was redirected.
         found = found.filter(~linked | (found["code"] == codes.NOTFETCHING))
         code, message = (
             in_rows(found["row"], found[name], len(self)) for name in ("code", "message")
@@ -161,6 +162,7 @@ class FetchRows:
         """Returns the column `value` of another folder; a URL's n-th answer has the n-th value."""
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
+        # Only an answer has a content: the n-th of a URL in a segment is the n-th there.
         rows = self.answered.arg_true()
         mine = self.frame.select("of", "key")[rows]
         mine = mine.with_columns(nth=occurrences(mine["key"], mine["of"]))
@@ -192,6 +194,7 @@ def _sizes_of_streams(batch: Batch) -> pl.DataFrame:
     def size(row: int) -> int:
         value = batch.value(row)
         try:
+            # A page of a megabyte is not inflated for one number in its first kilobyte.
             with suppress(TruncatedError):  # a URL that is longer
                 return _size(zlib.decompressobj().decompress(value, _HEAD))
             return _size(zlib.decompress(value))
@@ -214,6 +217,7 @@ def _table(batch: Batch, size: Callable[[int], int]) -> pl.DataFrame:
 def _size(value: bytes) -> int:
     """Returns the size of the page in a Content, of which the beginning may do."""
     data = DataInput(value)
+    # An older layout of Content is read as a whole.
     if data.read_int() != -1:
         return len(Content.from_bytes(value).content)
     data.skip(data.read_vint())

@@ -65,8 +65,10 @@ class LinkCollector:
 
     def add(self, table: ParseTable) -> pl.Series:
         """Adds the links of records; returns the numbers of these. Raises FormatError."""
+        # Metadata of links, or damage, which the second way names.
         counts, to, anchors = self._read(table) or self._read_one_by_one(table)
         with self._lock:
+            # Threads read pieces side by side: numbers go by who is done first.
             first, self._size = self._size, self._size + len(table)
             self._found.append(_Links(first, counts, to, anchors))
         return pl.int_range(first, first + len(table), dtype=pl.UInt32, eager=True)
@@ -88,6 +90,7 @@ class LinkCollector:
             return None
         count, told = sizes.tolist()
         anchors = string_column("anchor", table.buffer, at[:told], length[:told])
+        # Copies: a view would keep the whole buffer of inflated records.
         return counts, to[:count].copy(), decode_keys(anchors) + ""
 
     def _read_one_by_one(self, table: ParseTable) -> tuple[Numbers, Numbers, pl.Series]:

@@ -78,14 +78,17 @@ def _urls(condition: pl.Expr) -> Ranges:
     """Returns the ranges of URLs that a condition can hold for."""
     conjuncts = _operands(condition, operator.and_)
     if len(conjuncts) > 1:
+        # One that says nothing of URLs leaves what the others say.
         return reduce(intersection, map(_urls, conjuncts))
     alternatives = _operands(condition, operator.or_)
     if len(alternatives) > 1:
+        # One that says nothing of URLs makes it everywhere.
         return union([found for part in alternatives for found in _urls(part)])
     compared = _comparison(condition, "url")
     if compared is None:
         return EVERYWHERE
     name, texts = compared
+    # U+FFFD sorts elsewhere than the bytes that it stands for.
     if name in _BY_ORDER and not all(text.isascii() for text in texts):
         return EVERYWHERE
     return union([_RANGES[name](text) for text in texts])
@@ -94,6 +97,7 @@ def _urls(condition: pl.Expr) -> Ranges:
 def _words(condition: pl.Expr) -> tuple[bytes, ...]:
     """Returns the hosts that a condition names, if they are spelled as in every URL with them."""
     name, texts = _comparison(condition, "host") or ("", [])
+    # A host in other letters or escapes has several spellings in URLs.
     is_plain = 0 < len(texts) <= _MOST_WORDS and all(map(_PLAIN_HOST.fullmatch, texts))
     return tuple(texts) if name in ("==", "in") and is_plain else ()
 
@@ -106,6 +110,7 @@ def _comparison(condition: pl.Expr, column: str) -> tuple[str, list[bytes]] | No
     inputs = condition.meta.pop()
     if len(inputs) != 2:
         return None
+    # meta.pop gives the last operand first.
     if inputs[0].meta.is_column():
         inputs = inputs[::-1]
     value, compared = inputs
@@ -165,6 +170,7 @@ _RANGES: Final[dict[str, Callable[[bytes], KeyRange]]] = {
     "starts with": _beginning,
     "<": lambda text: KeyRange(None, text),
     "<=": lambda text: KeyRange(None, text + b"\0"),
+    # Ranges may have too much: the condition is tested on all rows that are read.
     ">": lambda text: KeyRange(text, None),
     ">=": lambda text: KeyRange(text, None),
 }

@@ -51,6 +51,7 @@ class Reach:
         self._ids = SortedIds(joined["id"].to_numpy())
         first = joined.select(2 * pl.col("first").cast(pl.Int32) + 1).to_series()
         self._first = first.fill_null(_NEVER).to_numpy()
+        # Fetched, but by no segment that is left: depths would be guesses.
         asked = pl.col("status").cast(pl.String).is_in(["db_unfetched", "db_orphan"]).not_()
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
         """True if the segments of all fetches exist."""
@@ -102,12 +103,14 @@ class Reach:
         both = there & here & (source != target)
         counted = both & frame["number"].is_not_null().to_numpy()
         times = 2 * frame["number"].fill_null(0).to_numpy()[counted].astype(np.int32) + later
+        # Not `known[target] = ...`, which takes the last of several.
         np.minimum.at(self._known, target[counted], times)
         both &= frame["is_newest"].to_numpy()
         yield source[both].astype(np.int32), target[both].astype(np.int32)
 
     def waiting(self, rounds: int) -> list[int]:
         """Returns the number of known URLs that had not been fetched at the end of each round."""
+        # What nothing leads to was known from the beginning: a seed.
         known = np.minimum(np.where(self._known == _NEVER, 0, self._known), self._first)
         return [
             int(((known <= 2 * number + 2) & (self._first > 2 * number + 2)).sum())

@@ -44,6 +44,7 @@ def _fitted(widths: list[int], room: int) -> list[int]:
         widest = max(widths)
         below = max([size for size in widths if size < widest], default=_NARROWEST)
         most = [place for place, size in enumerate(widths) if size == widest]
+        # Rounded up: what is left over would need another turn of the loop.
         share = -(-(sum(widths) - room) // len(most))
         for place in most:
             widths[place] = max(_NARROWEST, below if widest - share < below else widest - share)
@@ -74,6 +75,7 @@ def _columns_of(text: str) -> int:
     if text.isascii():
         return len(text)
     others = _NOT_ASCII.findall(text)
+    # UAX #11: wide and fullwidth characters take two cells, combining ones none.
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in others)
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in others)
 
@@ -111,6 +113,7 @@ def _json(value: object) -> Any:
 
 def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[str]:
     """Yields names, then rows as CSV (RFC 4180, with line feeds); lists and maps as JSON."""
+    # By the writer of the rows, so that names are quoted by the same rule.
     yield pl.DataFrame(schema=dict.fromkeys(head, pl.String())).write_csv()
     for frame in _slices(frames):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]

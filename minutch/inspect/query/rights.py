@@ -96,6 +96,7 @@ def statements_of(words: Words, agents: frozenset[str]) -> Statements:
     found: list[Statement] = []
     for name in ("Content-Usage", "Content-Signal"):
         if header(name):
+            # RFC 9110, 5.3: lines of one field are one list.
             found += of_usage(name.lower(), ", ".join(header(name)), f"header {name}")
     found += (
         of_reservation(element(_INSIDE), element(_INSIDE_POLICY), f"metadata {_INSIDE}")
@@ -127,6 +128,7 @@ class HostFiles:
         self._agents = sorted(agents)
         wanted = {origin + path for origin in origins for path in HOST_FILES}
         for _ in range(1 + _MOST_REDIRECTS):
+            # Also those without a file: an empty list says that they were looked for.
             for url in wanted:
                 self._found[url] = []
             for number, segment in enumerate(segments):
@@ -165,10 +167,12 @@ class HostFiles:
             if not known:
                 return None
             at = bisect_right(known, segment, key=lambda one: one[0])
+            # 0 where all came later: the first one behind the page.
             content = known[max(at - 1, 0)][1]
             code = content.metadata.get(RESPONSE_CODE_KEY) or ""
             url = _target(content)
             if not url:
+                # A 404's page has words, too. Segments before the code was kept have none.
                 return content if code[:1] in ("", "2") else None
         return None
 
@@ -178,6 +182,7 @@ def contents(segment: Segment, urls: Collection[str]) -> Iterator[Content]:
     if not urls or not segment.has(CONTENT):
         return
     keys = sorted(url.encode() for url in urls)
+    # No key lies between a text and itself with a zero.
     pruning = Pruning(tuple(KeyRange(key, key + b"\0") for key in keys))
     for path in segment.parts(CONTENT):
         part = SortedPart(path, LAYOUTS[CONTENT].value_class)
@@ -256,6 +261,7 @@ class RightsTable(Table):
         rows: list[int] = []
         said: list[Statement] = []
         columns = urls, _origins_of(urls), table["of"], table["words"].to_list()
+        # Pages of a site have the same words, mostly.
         of_page = lru_cache(maxsize=4096)(partial(statements_of, agents=self._agents))
         for row, (url, origin, of, words) in enumerate(zip(*columns, strict=True)):
             found = of_page(tuple(tuple(one.values()) for one in words or ()))
@@ -304,6 +310,7 @@ def refusals(crawl: CrawlFolder, use: str = ANY) -> pl.DataFrame:
     rights = crawl.tables[RightsTable.name].scan().filter(mine)
     parses = crawl.tables["parses"].scan().filter(pl.col("status").cast(pl.String) == "success")
     newest = parses.select("url", "segment").collect(engine="streaming")
+    # Segments come oldest first.
     newest = newest.unique("url", keep="last")
     rows = rights.select("url", "segment", "mechanism", "statement", "source", "agent")
     found = rows.collect(engine="streaming").join(newest, on=["url", "segment"], how="semi")

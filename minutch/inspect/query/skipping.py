@@ -50,11 +50,13 @@ def piecewise(
     FormatError.
     """
     pruning = request.pruning
+    # A SequenceFile has no index.
     if pruning.keeps_everything or not all(path.is_dir() for path in paths):
         files = (opened(path, value_class) for path in paths)
         return read_all(((file, span) for file in files for span in file.spans()), read)
 
     def read_window(part: SortedPart, first: int, wanted: Mask) -> Iterator[pl.DataFrame]:
+        # A search for bytes is far cheaper than decoding the records.
         found = part.having(first, wanted, pruning.words) if pruning.words else wanted
         for start, end in _runs(part, first, found):
             yield from read(part.file, Span(int(part.bounds[start]), int(part.bounds[end + 1])))
@@ -129,6 +131,7 @@ def _by_url(keys: pl.Series, ranges: Ranges) -> Mask:
     for low, high in ranges:
         first, last = 0, len(keys)
         if low is not None:
+            # The block before may end with keys from `low` on.
             first = max(0, int(keys.search_sorted(low, side="left")) - 1)
         if high is not None:
             last = int(keys.search_sorted(high, side="left"))
@@ -147,6 +150,7 @@ def _by_host(keys: pl.Series, condition: pl.Expr) -> Mask:
         else np.zeros(0, np.bool_)
     )
     mine = host_names(urls.gather(np.flatnonzero(alone))).alias("host").to_frame()
+    # The condition itself, whatever its form: it looks at nothing but the host.
     wanted[np.flatnonzero(alone)] = mine.select(condition.fill_null(False)).to_series().to_numpy()
     return wanted
 
@@ -193,6 +197,7 @@ class PieceGroup(NamedTuple):
             if mine:
                 tables.append(_read(mine, streams if streams and stored else decode))
         table = pl.concat(tables)
+        # Parts of a folder overlap in their keys; one part is sorted already.
         if len(parts) > len(self.pieces) or len(tables) > 1:
             table = table.sort("of", "key", maintain_order=True)
         return table.with_columns(nth=occurrences(table["key"], table["of"]))
@@ -265,6 +270,7 @@ def piece_groups(
             ranges = intersection(tuple(ranges), wanted)
         there = {folder: found for folder, found in parts.items() if found}
         total = sum(part.file.size for part in every)
+        # A group is read folder by folder: its segments have the same ones.
         if waiting and (total > room or there.keys() != waiting[-1].parts.keys()):
             yield PieceGroup(waiting)
             waiting, room = [], RANGE_SIZE

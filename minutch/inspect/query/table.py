@@ -120,6 +120,7 @@ class Table(ABC):
         """
         if request.condition is None:
             return pl.DataFrame(self._columns(rows, request.columns))
+        # A text or a digest costs the inflating of its folder: only where the condition holds.
         made = {column.name: column for column in self._columns(rows, request.tested)}
         mask = (
             pl.DataFrame(list(made.values())).select(request.condition.fill_null(False)).to_series()
@@ -138,6 +139,7 @@ class Table(ABC):
 
     def scan(self) -> pl.LazyFrame:
         """Returns the table as a Polars LazyFrame."""
+        # Pure: two scans of a table in one query are one reading.
         return register_io_source(
             self._read, schema=self.schema, is_pure=True, explain_name=self.name
         )
@@ -158,6 +160,7 @@ class Table(ABC):
 
     def _first(self, request: Request, count: int) -> Iterator[pl.DataFrame]:
         """Yields those of the first `count` rows that fit the condition: `head`, then `filter`."""
+        # Polars pushes a limit below the condition only where it means the rows before it.
         for frame in self.frames(Request(tuple(request.needed))):
             found = frame.head(count)
             yield (found if request.condition is None else found.filter(request.condition)).select(

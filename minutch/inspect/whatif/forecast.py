@@ -70,6 +70,7 @@ class ConfiguredRules:
             scope=SCOPE_OUTLINK,
             keep_on_error=False,
         )
+        # An entry stays though links to it are rejected, and is fetched unless the fetcher filters.
         self.asks_rejected = not conf.get_boolean("fetcher.filter.urls")
 
     def forms(self, urls: pl.Series) -> pl.Series:
@@ -104,6 +105,7 @@ class ShiftFinder:
             pages, urls = table["from_url"], table["url"]
             passes = after.scope.in_scope(pages, urls)
             passed = passes | True if before is None else before.scope.in_scope(pages, urls)
+            # 10 bytes for a URL, not its letters: links are many times the URLs.
             some = pl.DataFrame({"id": urls.hash(), "before": passed, "after": passes})
             self._scopes.append(some.group_by("id").agg(pl.col("before", "after").any()))
             if before is not None:
@@ -146,6 +148,7 @@ class ShiftFinder:
         kept = after.entries.apply(rows, Counters())["row"].to_numpy()
         removed = np.ones(len(rows), bool)
         removed[kept] = False
+        # What was to be removed already is no change.
         if before is not None and removed.any():
             gone = rows.filter(pl.Series(removed))
             still = before.entries.apply(gone, Counters())["row"].to_numpy()
@@ -190,6 +193,7 @@ class ShiftFinder:
         """Returns all of them, those without URLs included."""
         if self._candidates:
             new = pl.concat(self._candidates).unique("form", keep="first", maintain_order=True)
+            # At the end: only then it is known which names the CrawlDb lacks.
             known = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._known]))
             is_known = SortedIds(known).places_of(new["form"].hash().to_numpy())[1]
             new = new.filter(pl.Series(~is_known))
@@ -243,6 +247,7 @@ def whatif(
     if (stores.state / FILE_NAME).is_file():
         with BusyHosts(stores.state, read_only=True) as busy:
             options = replace(options, busy_hosts=busy.busy_hosts(now))
+    # As a crawl sets it: its lists have so many parts.
     tasks = {"mapreduce.job.reduces": str(usual.tasks)}
     before, after = (conf.with_values(tasks).freeze() for conf in (before, after))
     changes = tuple(_changes(before, after))

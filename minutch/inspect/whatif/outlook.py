@@ -105,6 +105,7 @@ class OutlookBuilder:
         self._fetch = FetchSettings.of(conf, self._now)
         mode = self._fetch.queues.mode
         self.guesses_queues, self.uses_hostdb = mode == BY_IP, options.hostdb is not None
+        # No host is asked, not even a name server: each host counts as an address.
         self._names = QueueNames(BY_HOST if mode == BY_IP else mode)
         self._tables: list[pl.DataFrame] = []
         self._settings = ExplainSettings.from_conf(conf, fetch=self._fetch)
@@ -140,6 +141,7 @@ class OutlookBuilder:
         schedule, most = self._selector.schedule, self._fetch_interval_max
         time = pl.Series([self._now], dtype=pl.Int64).new_from_index(0, len(frame))
         previous = frame["fetch_time"], frame["modified_time"], time
+        # A page that is gone is asked for by a rule of its own.
         gone = schedule.set_page_gone_schedule_columns(frame, *previous)["fetch_interval"]
         is_gone = frame["status"].is_in([STATUS_DB_GONE, STATUS_DB_PARSE_FAILED])
         found = []
@@ -148,6 +150,7 @@ class OutlookBuilder:
             after = updated(schedule, frame, mask, self._now, most)["fetch_interval"]
             found.append(_DAY / gone.zip_with(is_gone, after).clip(1))
         low, high = found
+        # An adaptive interval grows where nothing changes; another schedule may do the opposite.
         return low.zip_with(low <= high, high), high.zip_with(low <= high, low)
 
     @property
@@ -226,6 +229,7 @@ class OutlookBuilder:
     def _timed(self, queues: pl.DataFrame) -> pl.DataFrame:
         """Adds to queues (`queue`, a `url` of it, `pages`) what they take; the longest first."""
         settings = self._fetch.queues
+        # FetchItemQueue: fetcher.server.min.delay counts with several threads in a queue.
         pause = settings.min_delay if settings.max_threads > 1 else settings.crawl_delay
         known = self._past.answers.with_columns(
             queue=map_distinct(self._past.answers["host"], self._names.of_host, pl.String())
@@ -236,6 +240,7 @@ class OutlookBuilder:
             pl.col("answer").fill_null(self._past.mean), pause=pl.lit(pause / 1000), more=pl.lit(0)
         )
         table = self._with_seconds(table)
+        # Only the longest queues decide how long a fetch takes.
         top = table.head(_LOOKED_UP)
         found = [self._pause(queue, url) for queue, url in top.select("queue", "url").iter_rows()]
         pauses = pl.DataFrame(found, {"pause": pl.Float64, "more": pl.Int32}, orient="row")
@@ -266,6 +271,7 @@ class OutlookBuilder:
         if queues.is_empty():
             return 0.0
         work = float((queues["pages"] * queues["answer"]).sum())
+        # Sorted: the first is the longest.
         return max(float(queues["seconds"][0]), work / max(1, self._fetch.places))
 
 

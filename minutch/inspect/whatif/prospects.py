@@ -166,6 +166,7 @@ def _changes(changes: Sequence[SettingChange]) -> Iterator[str]:
     for change in changes[:_LISTED]:
         values = change.before, change.after
         words = ["not set" if value is None else value or "empty" for value in values]
+        # Digests of files, and a plugin.includes of three lines, say nothing side by side.
         is_short = not change.is_file and sum(map(len, words)) <= _WIDTH
         yield f"  {change.name}: {' -> '.join(words) if is_short else 'changed'}"
     if len(changes) > _LISTED:
