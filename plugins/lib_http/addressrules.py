@@ -52,6 +52,7 @@ cloud's metadata).
 _SITE_LOCAL: Final = tuple(
     ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fec0::/10")
 )
+# RFC 6052, 2.1, and RFC 4291, 2.5.5.1.
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = IPv6Network("::/96")
 _MAPPED_BITS: Final = 96
@@ -67,6 +68,7 @@ def embedded(address: Address) -> Address | None:
         return address.sixtofour
     if address.teredo is not None:
         return address.teredo[1]
+    # ::1 (and ::) lie among the compatible ones, and stand for themselves.
     if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return None

@@ -88,6 +88,7 @@ def _undeflate(source: Iterator[bytes], state: _State) -> Iterator[bytes]:
     slices = chain([first], source)
     if _is_zlib(first):
         yield from _inflate(slices, state, zlib.MAX_WBITS)
+    # "Some non-conformant implementations" leave the zlib wrapper out (RFC 9110, 8.4.1.2).
     elif _is_deflate(first):
         yield from _inflate(slices, state, -zlib.MAX_WBITS)
     else:
@@ -307,6 +308,7 @@ def decoding(
     state = _State()
     pieces = _steps([data], SLICE)
     names = [name.strip().lower() for name in (codings or "").split(",") if name.strip()]
+    # The header lists codings in the order in which they were applied (RFC 9110, 8.4).
     names = list(takewhile(known.__contains__, reversed(names[-MOST_CODINGS:])))
     if not names or not data:
         return data, True

@@ -152,6 +152,8 @@ def refusal_of_proxy(code: int, head: Sequence[bytes], is_asked: bool) -> ProxyR
     if not is_asked or code not in range(400, 600):
         return None
     said = _QUOTED.sub("", ",".join(field_values(head, "proxy-status")))
+    # The last member is of the proxy that is nearest to us (RFC 9209, 2); those before it may be
+    # the server's own, as a CDN's are.
     is_own = _ERROR.search(said.rpartition(",")[2]) or field_values(head, "x-squid-error")
     return _refusal(code) if is_own else None
 
@@ -161,6 +163,8 @@ def _refusal(code: int) -> ProxyRefusal:
 
 
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
+# A class stands before its bases, since the first one that fits counts: ConnectTimeout is a
+# TimeoutException as well, NoRoute a ConnectError.
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),
     (ForbiddenAddress, "java.io.IOException", "Forbidden connection to IP address {}"),
@@ -183,6 +187,7 @@ def java_text(error: Exception, url: str) -> str:
     for kind, name, template in _JAVA:
         if isinstance(error, kind):
             text = message if template is None else template.format(message, url=url)
+            # As by Throwable.toString: no colon where there is no message.
             return f"{name}: {text}" if text else name
     return f"java.io.IOException: {type(error).__name__}: {message}"
 

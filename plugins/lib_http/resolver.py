@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 MOST_KEPT: Final = 50_000
 """Hosts in memory; of more, those that were asked for longest ago go."""
+# A host whose last label is a number is an IPv4 address or wrong, but no name (URL Standard, "ends
+# in a number").
 _LITERAL: Final = re.compile(r"(?:^|\.)(?:[0-9]+|0[xX][0-9a-fA-F]*)\.?$|[:\[]")
 _NOWHERE: Final = (".invalid", ".onion", ".alt")
 """Names that are in no DNS (RFC 6761, RFC 7686, RFC 9476): nobody is asked for them."""
@@ -124,6 +126,8 @@ class ResolverCache:
         """Returns the addresses of `host` (a name), asked for once however many want them. Raises
         UnknownHost or NoNameServer.
         """
+        # Shielded, or the page that gives up would take the answer from all that wait for the same
+        # host.
         return self.known(host) or _addresses(host, await asyncio.shield(self._begin(host)))
 
     def _begin(self, host: str) -> asyncio.Task[_Found]:
@@ -145,6 +149,7 @@ class ResolverCache:
         finally:
             self._asked.pop(host, None)
         self._known[host] = (self._now() + life, found)
+        # A key that is there already keeps its place when it is set, and would go as an old one.
         self._known.move_to_end(host)
         if len(self._known) > MOST_KEPT:
             self._known.popitem(last=False)

@@ -194,6 +194,7 @@ class RobotsStore:
             return self._keep(key, ALLOW_ALL)
         asked = self._asked.get(key)
         if asked is not None:
+            # One who waits and is cancelled must not cancel the file of the others.
             return await asyncio.shield(asked)
         return await self._ask(key, parsed, contents)
 
@@ -205,9 +206,11 @@ class RobotsStore:
             rules = self._from_disk(key, url) or await self._from_host(key, url, contents)
             future.set_result(rules)
             return rules
+        # CancelledError as well, or those who wait would wait for ever.
         except BaseException as exc:
             if not future.done():
                 future.set_exception(exc)
+                # A failure that nobody looks at is logged by asyncio ("never retrieved").
                 future.exception()
             raise
         finally:
@@ -254,6 +257,8 @@ class RobotsStore:
         try:
             answer, location, keys = await self._get(url, contents)
         except PUT_OFF as exc:
+            # This and the failures below are not kept, as in HttpRobotRulesParser (cacheRule): the
+            # next page of the host asks again.
             return Unreachable.of(put_off(exc), defer=True)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
@@ -267,6 +272,7 @@ class RobotsStore:
                 ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"])
             )
         content_type = answer.header("Content-Type") or ""
+        # `Disallow: /private` that was cut behind its slash would forbid the whole host.
         body = answer.body if answer.whole else whole_lines(answer.body)
         rules = self._judge(answer.code, body, content_type, location)
         if contents:
@@ -311,6 +317,8 @@ class RobotsStore:
             if answer.code not in _REDIRECTS or not target.strip():
                 break
             try:
+                # A target that is no URL leaves the answer as it is, a redirect, which like 4xx
+                # allows everything.
                 location = parse(target, location)
             except UrlError as exc:
                 log.info("robots.txt of %s redirects to what is no URL: %s", url.host, exc)
@@ -334,6 +342,7 @@ class RobotsStore:
         async with self._turn(str(origin), str(url)) as visit:
             known = self._known(key)
             if known is not None:
+                # No request was made, so the host's next one need not wait.
                 visit.asked = False
                 return known
             if key is not None:

@@ -30,6 +30,7 @@ LONGEST_PAGE: Final = 60
 """Seconds for one page where http.time.limit is not set. One that drips held a place for five
 minutes, and counted as a success of its host.
 """
+# `h` and `4a`: the proxy looks the names up, which libcurl would do itself without them.
 _PROXY_SCHEMES: Final = {
     "HTTP": "http", "HTTPS": "https", "SOCKS": "socks5h", "SOCKS4": "socks4a", "SOCKS5": "socks5h",
 }  # fmt: skip
@@ -69,6 +70,7 @@ def _proxy(conf: Configuration) -> str:
     if user:
         from urllib.parse import quote
 
+        # Or a colon or `@` in a password would end it.
         login = f"{quote(user, safe='')}:{quote(conf.get('http.proxy.password', ''), safe='')}@"
     return f"{_PROXY_SCHEMES[kind]}://{login}{host}:{port}"
 
@@ -165,6 +167,7 @@ def _host_cookies(conf: Configuration, property_: str) -> dict[str, str]:
         return {}
     cookies = {}
     for number, line in enumerate(conf.read_resource(name).splitlines(), 1):
+        # HttpBase: `word.indexOf("#") == -1`.
         if not line.strip() or "#" in line:
             continue
         fields = line.split("\t")

@@ -118,9 +118,12 @@ class TlsSettings:
             openssl_name(name)
             for name in conf.get_trimmed_strings("http.tls.supported.cipher.suites")
         ]
+        # Signals in a list of suites (RFC 5746, 3.3; RFC 7507): Java names them, OpenSSL does not.
         suites = [name for name in suites if not name.endswith("_SCSV")]
         old, new = (
-            tuple(n for n in suites if n.startswith("TLS_") is is_new) for is_new in (False, True)
+            # What still begins so is of TLS 1.3, whose suites have the same names in OpenSSL.
+            tuple(n for n in suites if n.startswith("TLS_") is is_new)
+            for is_new in (False, True)
         )
         if suites:
             versions = versions or [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
@@ -138,6 +141,7 @@ class TlsSettings:
         """
         ciphers = ":".join(self.ciphers)
         if self.oldest is not None and self.oldest < ssl.TLSVersion.TLSv1_2:
+            # OpenSSL 3 speaks TLS 1.0 and 1.1 on no other level: they sign by SHA-1 (its CHANGES).
             return f"{ciphers or 'DEFAULT'}:@SECLEVEL=0"
         return ciphers
 
