@@ -19,8 +19,7 @@ from typing import Final, NamedTuple
 EMPHASIS, STRONG, STRIKE, CODE = 1, 2, 4, 8
 """Marks of a run."""
 _ESCAPED: Final = re.compile(
-    r"[\\`*\[\]~]|(?<!\w)_++|_++(?!\w)|<(?=[A-Za-z/!?]|$)|&(?=#?\w+;|#?\w*$)",
-    re.ASCII,
+    r"[\\`*\[\]~]|(?<!\w)_++|_++(?!\w)|<(?=[A-Za-z/!?]|$)|&(?=#?\w+;|#?\w*$)", re.ASCII
 )
 _LINE: Final = re.compile(
     r"(?=#{1,6}(?:\s|$)|>|[-+](?:\s|$)|[-=|:+\s]+$)|(?P<number>\d{1,9}(?=[.)](?:\s|$))|\[\^\w+\](?=:))",

@@ -34,15 +34,7 @@ from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, block_of_line, pag
 from .tree_reader import attribute_numbers
 
 MODEL: Final = Path(__file__).with_name("maintext.npz")
-KINDS: Final = (
-    "article",
-    "collection",
-    "documentation",
-    "forum",
-    "listing",
-    "product",
-    "service",
-)
+KINDS: Final = ("article", "collection", "documentation", "forum", "listing", "product", "service")
 _INSIDE: Final = ("nav", "aside", "footer", "main", "article", "ul ol menu", "figure", "li", "div")
 GROUPS_OF_TAGS: Final = np.zeros(len(TAGS) + 1, np.int64)
 for _bit, _names in enumerate((*_INSIDE, "html body")):

@@ -212,10 +212,7 @@ def top_items(
 
 class _Reader:
     def __init__(
-        self,
-        resolve: Callable[[str], str],
-        by_id: dict[str, LexborNode],
-        places: dict[int, int],
+        self, resolve: Callable[[str], str], by_id: dict[str, LexborNode], places: dict[int, int]
     ) -> None:
         self._resolve, self._by_id, self._places = resolve, by_id, places
         self._visits = 0

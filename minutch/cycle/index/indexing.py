@@ -209,10 +209,7 @@ class CleanOptions:
 
 
 def clean(
-    crawldb: Path,
-    options: CleanOptions = CleanOptions(),
-    *,
-    context: JobContext,
+    crawldb: Path, options: CleanOptions = CleanOptions(), *, context: JobContext
 ) -> Counters:
     """Sends the deletions to all index writers, and a commit if there was any.
 

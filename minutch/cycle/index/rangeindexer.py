@@ -339,10 +339,7 @@ class RangeIndexer:
         self._sites, self._text = sites, text
         self._forbids = (
             partial(
-                forbids_index,
-                agents=rules.agents,
-                now=settings.now,
-                none=rules.none_is_noindex,
+                forbids_index, agents=rules.agents, now=settings.now, none=rules.none_is_noindex
             )
             if rules.delete_noindex
             else None

@@ -256,15 +256,8 @@ def _ranges(count: int, memory: int) -> Iterator[tuple[np.uint64, np.uint64]]:
 
 Chosen = npt.NDArray[np.bool_]
 _STORED: Final = {**COLUMNS, **signals.COLUMNS}
-_OF_CLUSTERS: Final = {
-    "cluster": pl.String(),
-    "cluster_size": pl.Int64(),
-    "is_first": pl.Boolean(),
-}
-_OF_LINES: Final = {
-    "duplicate_lines": pl.List(pl.Int32()),
-    "duplicate_line_share": pl.Float64(),
-}
+_OF_CLUSTERS: Final = {"cluster": pl.String(), "cluster_size": pl.Int64(), "is_first": pl.Boolean()}
+_OF_LINES: Final = {"duplicate_lines": pl.List(pl.Int32()), "duplicate_line_share": pl.Float64()}
 _REFUSED: Final = "refused"
 _REFUSALS: Final = pl.List(
     pl.Struct({name: pl.String() for name in ("use", "mechanism", "statement")})

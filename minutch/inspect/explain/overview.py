@@ -300,11 +300,7 @@ class OverviewBuilder:
     """A builder of the overview of a crawl at the time `now` (ms)."""
 
     def __init__(
-        self,
-        crawl: CrawlStores,
-        selector: Selector,
-        settings: OverviewSettings,
-        now: int,
+        self, crawl: CrawlStores, selector: Selector, settings: OverviewSettings, now: int
     ) -> None:
         self.crawl, self.selector, self.now = crawl, selector, now
         self._settings = settings

@@ -39,12 +39,7 @@ from minutch.inspect.query.parses import ParsesTable
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns, parsedata, protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import (
-    PROTO_STATUS_KEY,
-    RESPONSE_TIME_KEY,
-    ROBOTS_KEY,
-    SIGNATURE_KEY,
-)
+from minutch.records.metadata import PROTO_STATUS_KEY, RESPONSE_TIME_KEY, ROBOTS_KEY, SIGNATURE_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.terminal import counted

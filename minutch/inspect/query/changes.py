@@ -31,13 +31,7 @@ from minutch.cycle.owntext.frames import MOST, SiteFrames
 from minutch.cycle.owntext.parses import parses_between, parts_of
 from minutch.cycle.owntext.texts import all_lines, frames_of
 from minutch.cycle.segment.places import Replaces
-from minutch.cycle.segment.store import (
-    CRAWL_FETCH,
-    LAYOUTS,
-    PARSE_DATA,
-    PARSE_TEXT,
-    Segment,
-)
+from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.inspect.query.columns import TIME, statuses, times
 from minutch.inspect.query.pages import FetchRows, is_fetch, outcome, was_asked
 from minutch.inspect.query.skipping import Piece, PieceGroup

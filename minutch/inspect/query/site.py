@@ -33,13 +33,7 @@ from minutch.inspect.query.pages import (
     was_answered,
     was_asked,
 )
-from minutch.inspect.query.parselinks import (
-    RECORD,
-    LinkCollector,
-    LinkedParses,
-    Numbers,
-    UrlPlaces,
-)
+from minutch.inspect.query.parselinks import RECORD, LinkCollector, LinkedParses, Numbers, UrlPlaces
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.reach import IS_ROOT, Reach, with_ends
 from minutch.inspect.query.table import Request, SqlColumn, Table

@@ -210,10 +210,7 @@ class Site:
 
 
 def make(
-    searcher: Searcher,
-    crawl: CrawlFiles,
-    access: Access,
-    report: Callable[[], str] | None = None,
+    searcher: Searcher, crawl: CrawlFiles, access: Access, report: Callable[[], str] | None = None
 ) -> Starlette:
     """Builds the application; `report` makes the crawl's report."""
     site = Site(searcher, crawl, report)

@@ -229,10 +229,7 @@ class LocalIndex(Database):
             crawl, words = shlex.quote(str(self.path)), "index"
             if (self.path / "crawldb").is_dir():
                 words += f" {crawl}/crawldb -linkdb {crawl}/linkdb -dir {crawl}/segments"
-            raise StoreError(
-                f"{self.path} has no index",
-                hint=f"`{command_line(words)}` makes one",
-            )
+            raise StoreError(f"{self.path} has no index", hint=f"`{command_line(words)}` makes one")
         return self._stamp()
 
     def rebuild_command(self) -> str:

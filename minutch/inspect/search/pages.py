@@ -167,12 +167,7 @@ def nothing(query: str, host: str, results: Results, suggestions: Sequence[tuple
 def _hit(hit: Hit, query: str, heading: str = "h2") -> Markup:
     shown = hit.title or hit.url
     links = [
-        e(
-            "a",
-            name,
-            e("span", f" of {shown}", class_="hidden"),
-            href=_about(name, hit.url, query),
-        )
+        e("a", name, e("span", f" of {shown}", class_="hidden"), href=_about(name, hit.url, query))
         for name in VIEWS
     ]
     times = (("fetched", hit.time(NEWEST)), ("modified", hit.time("lastModified")))

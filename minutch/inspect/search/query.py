@@ -391,9 +391,7 @@ def names_of(stored: Mapping[str, list[Any]]) -> Iterator[str]:
 
 
 def likeness(
-    wanted: Collection[str],
-    names: Iterable[Collection[str]],
-    rarity: Callable[[str], float],
+    wanted: Collection[str], names: Iterable[Collection[str]], rarity: Callable[[str], float]
 ) -> float:
     """Returns how much of the best of some names a query is, and the name of it: 0 to 1, the
     harmonic mean of both shares (F1), where words weigh as much as they are rare.

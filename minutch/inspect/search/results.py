@@ -155,10 +155,7 @@ class OpenIndex:
         self._contents = twins(("content",), self.languages)
         self._analyzers: dict[str, tantivy.TextAnalyzer] = {}
         self._vocabulary = queries.Vocabulary(
-            self.languages,
-            self.names,
-            self._weigh,
-            lambda words: stop_words(words, self.languages),
+            self.languages, self.names, self._weigh, lambda words: stop_words(words, self.languages)
         )
 
     def count(self) -> int:
