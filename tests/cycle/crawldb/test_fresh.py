@@ -177,7 +177,7 @@ def test_a_page_that_is_given_up_stays_so_until_it_is_found_unchanged() -> None:
         page = visited(rules, page, len(found) + 5, (0, STATUS_MODIFIED, STATUS_NOTMODIFIED)[state])
         found.append((str(page.metadata[Text(KEY)]).endswith(" x"), page.fetch_interval / DAY))
     assert [given_up for given_up, _ in found] == [True, True, False, False]
-    assert found[0][1] == pytest.approx(8, rel=0.05)
+    assert found[0][1] == pytest.approx(5, rel=0.05)
 
 
 @pytest.mark.parametrize("period", [1, 7])
@@ -295,18 +295,27 @@ def test_last_modified_says_when_a_page_changed() -> None:
     )
 
 
+def test_a_page_without_a_score_counts_as_a_seed_does() -> None:
+    """Where no plugin gives scores, pages that were found by links have 0."""
+    intervals = [
+        visited(schedule(), held(told(0.1, worth=f"{DAY:.6e}"), score=score), 1, 2).fetch_interval
+        for score in (0.0, float("nan"), 1.0, 0.2)
+    ]
+    assert intervals[0] == intervals[1] == intervals[2] < intervals[3]
+
+
 def test_a_sitemap_speaks_of_a_new_page() -> None:
     """changefreq is the interval of its new entry, lastmod its modified time. That of years ago
-    says no more than that it is ten times as steady as others.
+    says no more than that it is four times as steady as others.
     """
     table = []
-    days = (0, NOW // 1000 - 100 * DAY, NOW // 1000 - 3000 * DAY)
+    days = (0, NOW // 1000 - 30 * DAY, NOW // 1000 - 3000 * DAY)
     for interval, modified in ((DAY, 0), *((30 * DAY, second * 1000) for second in days)):
         new = CrawlDatum(status.STATUS_FETCH_SUCCESS, interval, 1.0, NOW)
         schedule().set_fetch_schedule(URL, new, 0, 0, NOW, modified, STATUS_UNKNOWN)
         known = PageHistories.of(to_frame([(URL, new)]), DAY)
         table.append(float((known.shape / known.time)[0] * DAY))
-    assert table == pytest.approx([1.0, 1 / 30, 0.5 / (15 + 100), 1 / 330])
+    assert table == pytest.approx([1.0, 1 / 30, 0.5 / (15 + 30), 1 / 120])
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 2 3", "1 2 3 0 0 - ", "9" * 40 + " 1 1 1 1 -"])
