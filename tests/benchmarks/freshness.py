@@ -1,7 +1,7 @@
 """Compares fetch schedules over one history of changes and one number of requests.
 
     python -m tests.benchmarks.freshness [--pages 1000] [--days 360] [--rounds 4] [--budget 0.1]
-        [--seed 1] [--only e]
+        [--seed 1] [--only e] [--real]
 
 Each workload is a seeded web of pages whose moments of change are drawn once; all schedules crawl
 it by `forecast`, with the same number of requests a day at most. Prints a table in Markdown: the
@@ -11,14 +11,21 @@ changes were left to chance; a page that changes by the clock is fresh for less 
 fixed interval, so that it bounds those, too. `known` is the same simulation with its intervals, and
 `own` gives the schedule, in place of the workload's budget, the number of requests that the
 adaptive schedule made when nothing bounded it.
+
+--real crawls the changing web of `tests.benchmarks.lasting` by `minutch crawl`, round by round, its
+clock set in between: some pages always change, some are slow, dates are right, wrong or missing,
+pages are born, move, vanish, and hosts die. The adaptive schedule has the rates of those tried that
+suit this web and budget best; the other one is given as many requests as that one then made.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -37,10 +44,15 @@ from minutch.inspect.report.rates import Floats, Ints, best
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import to_frame
+from tests.benchmarks.lasting import steps
+from tests.benchmarks.lasting.history import History, LifePlan
+from tests.benchmarks.lasting.ideal import Schedule
 
 NOW: Final = 1_800_000_000_000
 _LONG: Final = 1e5
 """Days in which a beginning and an end do not count."""
+_VIEWS: Final = 500
+"""Moments at which copies of a real crawl are looked at."""
 _YEARS: Final = 10 * 365 * 86_400
 _CLASSES: Final = {
     "default": "org.apache.nutch.crawl.DefaultFetchSchedule",
@@ -289,6 +301,93 @@ def _outcome(found: Forecast, work: Workload, form: Form) -> Outcome:
     )
 
 
+# -- in a real crawl -------------------------------------------------------------------------------
+
+
+def web_of(form: Form) -> LifePlan:
+    """Returns the plan of a changing web of this size."""
+    return LifePlan(
+        hosts=max(3, form.pages // 20),
+        pages=form.pages,
+        delay=0.0,
+        skew=0.35,
+        median=0.0,
+        seed=form.seed,
+        span=form.days * steps.DAY,
+        shortest=steps.DAY,
+        later=1,
+        mixed=True,
+        set_too=True,
+    )
+
+
+def crawled(form: Form, folder: Path, properties: Mapping[str, str]) -> tuple[Outcome, float, int]:
+    """Crawls this web; returns what came of it, the share that the optimum would have reached with
+    as many requests for pages that count, and how many there were for any in the second half.
+    """
+    plan = web_of(form)
+    folder.mkdir()
+    visits, late = steps.crawled(plan, folder, properties, form.days * form.rounds)
+    history = History(plan)
+    lives = [history.life(slot) for slot in visits]
+    days = [np.array(mine) / steps.DAY for mine in visits.values()]
+    first = np.array([mine[0] for mine in days])
+    work = Workload(
+        [np.array(life.changes) / steps.DAY for life in lives],
+        np.maximum([life.rate * steps.DAY for life in lives], 1e-6),
+        np.array([life.score for life in lives]),
+        np.where(first < 1 / form.rounds, 0.0, first),
+    )
+    found = kept(work, days, form)
+    return found, bound(work, form, found.requests), late
+
+
+def kept(work: Workload, visits: list[Floats], form: Form) -> Outcome:
+    """Returns what visits (days) of pages have reached, from each page's first one on."""
+    at = form.burn_in + (np.arange(_VIEWS) + 0.5) * (form.days - form.burn_in) / _VIEWS
+    fresh, late, held = (np.zeros((len(visits), _VIEWS)) for _ in range(3))
+    for row, (mine, moments) in enumerate(zip(visits, work.moments, strict=True)):
+        last = mine[np.maximum(np.searchsorted(mine, at, side="right") - 1, 0)]
+        changed = np.append(moments, np.inf)[np.searchsorted(moments, last, side="right")]
+        held[row] = at >= mine[0]
+        fresh[row] = held[row] * (changed > at)
+        late[row] = held[row] * np.maximum(at - changed, 0)
+    by = work.score[:, None]
+    return Outcome(
+        float(((by * fresh).sum(axis=0) / (by * held).sum(axis=0)).mean()),
+        float((late.sum(axis=0) / held.sum(axis=0)).mean()),
+        sum((one >= form.burn_in).sum() for one in visits) / (form.days - form.burn_in),
+    )
+
+
+def compared(form: Form, folder: Path) -> dict[str, tuple[Outcome, float]]:
+    """Crawls this web with both schedules and as many requests; returns what came of it, and the
+    optimum of each.
+    """
+    day, asked = steps.DAY, form.budget * form.pages
+    least, longest = day / form.rounds, 90 * day
+    tried = Schedule(least, round(day / form.budget), 0.8 * longest)
+    best_one = steps.tuned(History(web_of(form)), tried, asked / day)
+    name = "db.fetch.schedule"
+    properties = {
+        PROPERTY: _CLASSES["adaptive"],
+        "db.fetch.interval.default": f"{best_one.default:.0f}",
+        "db.fetch.interval.max": f"{longest:.0f}",
+        f"{name}.adaptive.sync_delta": "false",  # it believes wrong dates
+        f"{name}.adaptive.min_interval": f"{least:.0f}",
+        f"{name}.adaptive.max_interval": f"{best_one.longest:.0f}",
+        f"{name}.adaptive.inc_rate": str(best_one.inc_rate),
+        f"{name}.adaptive.dec_rate": str(best_one.dec_rate),
+    }
+    came, most, requests = crawled(form, folder / "adaptive", properties)
+    label = f"adaptive, +{best_one.inc_rate:g} −{best_one.dec_rate:g}"
+    found = {label: (came, most)}
+    budget = requests / (form.days / 2)
+    properties |= {PROPERTY: _CLASSES["fresh"], f"{name}.fresh.budget": f"{budget:g}"}
+    came, most, _ = crawled(form, folder / "fresh", properties)
+    return found | {"fresh": (came, most)}
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -298,10 +397,16 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--real", action="store_true", help="crawl a web")
     words = parser.parse_args()
     form = Form(words.pages, words.days, words.rounds, words.budget, words.days // 2, words.seed)
     head = ("workload", "schedule", "fresh", "of the optimum", "days late", "requests a day")
     print("|".join(("", *head, "")), "|".join(("", "---", "---", *["--:"] * 4, "")), sep="\n")
+    if words.real:
+        with tempfile.TemporaryDirectory() as folder:
+            for each, (came, most) in compared(form, Path(folder)).items():
+                _print("real", each, came, most)
+        return
     budget = form.budget * form.pages
     for name in WORKLOADS:
         if not name.startswith(words.only):
@@ -315,8 +420,12 @@ def main() -> None:
         rows["fresh, own"] = ran("fresh", work, form, own.requests)
         for each, came in rows.items():
             most = bound(work, form, own.requests) if each.endswith(", own") else top
-            shares = f"{came.fresh:.3f}|{came.fresh / most:.3f}"
-            print(f"|{name}|{each}|{shares}|{came.late:.2f}|{came.requests:.0f}|", flush=True)
+            _print(name, each, came, most)
+
+
+def _print(name: str, schedule: str, came: Outcome, most: float) -> None:
+    shares = f"{came.fresh:.3f}|{came.fresh / most:.3f}"
+    print(f"|{name}|{schedule}|{shares}|{came.late:.2f}|{came.requests:.1f}|", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from itertools import pairwise
 from math import inf, log2, nan
@@ -19,6 +20,7 @@ from minutch.clock import SystemClock
 from tests.benchmarks.broad.requestlog import LEFT, REQUEST, Requests
 from tests.benchmarks.lasting.__main__ import LONG, SHORT, measure, reached
 from tests.benchmarks.lasting.audit import Compared, compare, too_often
+from tests.benchmarks.lasting.clock import MachineClock
 from tests.benchmarks.lasting.disturbances import ENDING, JUMP, JUMPS, planned
 from tests.benchmarks.lasting.figures import (
     SEGMENTS_BY_LOG,
@@ -38,6 +40,7 @@ from tests.benchmarks.lasting.history import (
     NOT_MODIFIED,
     NOTHING,
     OK,
+    PRESENT,
     History,
     Host,
     LifePlan,
@@ -182,6 +185,28 @@ def test_a_validator_holds_until_the_page_changes(monkeypatch: pytest.MonkeyPatc
     assert server.page(0, 0, b"\r\nIf-Modified-Since: yesterday").status == OK
 
 
+def test_a_page_that_claims_to_have_changed_just_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = small()
+    made.life(1).validator = PRESENT
+    server = answers(monkeypatch, made)
+    first = field(server.page(0, 0).data, b"Last-Modified")
+    made.clock = 60.0  # type: ignore[attr-defined]
+    asked = b"\r\nIf-Modified-Since: " + first
+    again = server.page(0, 0, asked)
+    assert again.status == OK and field(again.data, b"Last-Modified") > first
+    assert b"ETag" not in again.data and b"version 0</title>" in again.data
+
+
+@pytest.mark.parametrize("set_too", [True, False])
+def test_a_web_whose_time_goes_with_the_clock(
+    monkeypatch: pytest.MonkeyPatch, set_too: bool
+) -> None:
+    server = ChangingAnswers(small(set_too=set_too), 80)
+    before, real = server._time(), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 86_400)
+    assert server._time() - before == pytest.approx(86_400 * set_too, abs=60)
+
+
 def test_what_is_answered_for_pages_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     made = small()
     made.lives[2] = Page(0.0, [], BOTH, (10.0, 20.0), GONE, 30.0)
@@ -277,15 +302,10 @@ def test_the_second_and_the_last_tenth_are_left_alone() -> None:
 
 def test_a_clock_that_can_be_set(tmp_path: Path) -> None:
     """All processes of a program see it, as soon as it is set."""
-    clock = tmp_path / "clock"
-    clock.write_bytes((3600 * 10**9).to_bytes(8, "little", signed=True))
+    clock = MachineClock(tmp_path / "clock")
+    clock.ahead += 3600
     code = "import time; from minutch.clock import SystemClock as C; print(time.time(), C().now())"
-    folder = Path(__file__).parent / "lasting" / "clock"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{folder}{os.pathsep}.",
-        "MACHINE_CLOCK": str(clock),
-    }
+    environment = {**os.environ, **clock.environment}
     said = subprocess.run(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True
     ).stdout.split()

@@ -17,7 +17,7 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -179,14 +179,21 @@ class Serving(NamedTuple):
 
 
 @contextmanager
-def serving(plan: Any, folder: Path, module: str = __name__) -> Iterator[Serving]:
-    """Serve a web for a while, from another process, which runs `module` with a plan (a dataclass);
-    its log is complete afterwards.
+def serving(
+    plan: Any, folder: Path, module: str = __name__, environment: Mapping[str, str] | None = None
+) -> Iterator[Serving]:
+    """Serve a web for a while, from another process, which runs `module` with a plan (a dataclass)
+    and more `environment`; its log is complete afterwards.
     """
     log = folder / "requests"
     command = [sys.executable, "-m", module, str(log), "0", json.dumps(asdict(plan))]
     with subprocess.Popen(
-        command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=PROJECT,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         ports = process.stdout.readline().split()

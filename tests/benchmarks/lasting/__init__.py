@@ -13,5 +13,6 @@ its log and the audit of pauses are those of `tests.benchmarks.broad`.
     `living`        runs the crawl through them, and samples it
     `ideal`         simulates an ideal crawler of the same web
     `audit`         compares the index with the web; looks for pages that were asked too often
+    `steps`         crawls it for months with any schedule: for `tests.benchmarks.freshness`
     `figures`       puts together what each tenth of the run shows; says which goals were reached
 """

@@ -20,14 +20,20 @@ from tests.benchmarks.broad.web import Plan, Web
 OK, NOT_MODIFIED, MOVED, MISSING, GONE = 200, 304, 301, 404, 410
 DEAD: Final = 0
 """The status of all pages of a host that is dead."""
-BOTH, DATE, TAG, NOTHING = range(4)
-"""What a page can be validated by: Last-Modified and ETag, one of them, or nothing."""
+BOTH, DATE, TAG, NOTHING, PRESENT = range(5)
+"""What a page can be validated by: Last-Modified and ETag, one of them, or nothing; PRESENT: by
+nothing, as it claims to have changed just now.
+"""
 _VALIDATORS: Final = (BOTH, BOTH, BOTH, DATE, DATE, TAG, NOTHING)
 _NEVER, _OFTEN, _SOMETIMES = 0.4, 0.1, 0.3
 """Shares of pages that never change, or change after 1 or 5 shortest intervals on average; all
 others change after 20.
 """
 _PERIODS: Final = (inf, 1.0, 5.0, 20.0)
+_RESTLESS, _WRONG = 0.1, 0.1
+"""In a mixed web, shares of pages that change after a 24th of a shortest interval, and of those
+whose Last-Modified is always the present.
+"""
 _DYING: Final = 0.12
 """The share of hosts that die; half of them return."""
 _BORN_LATER, _VANISHING = 0.1, 0.16
@@ -49,6 +55,10 @@ class LifePlan(Plan):
     """How many of the hosts are born later: those of the highest numbers."""
     begin: int = 0
     """When all began: µs of the monotonic clock, which all processes of the machine share."""
+    mixed: bool = False
+    """Some pages change all the time, some have wrong dates, and scores differ."""
+    set_too: bool = False
+    """Where the machine's clock is set, the web's time goes with it."""
 
 
 @dataclass(slots=True)
@@ -66,6 +76,9 @@ class Page:
     """It is at the next page number from then on."""
     linked: bool = True
     """The hub links to it, once it is born."""
+    rate: float = 0.0
+    """Changes a second that are planned."""
+    score: float = 1.0
 
     def version(self, time: float) -> int:
         """How often it has changed by then."""
@@ -159,6 +172,7 @@ class History(Web):
         births = {float(ceil(page.born)) for page in pages if page.linked and page.born > host.born}
         births |= {float(ceil(self.hosts[child].born)) for child in host.children}
         hub.changes = sorted(births.union(hub.changes))
+        hub.rate += len(births) / (self.plan.span - host.born)
         return pages
 
     def _page(self, number: int, page: int, host_born: float) -> Page:
@@ -170,6 +184,8 @@ class History(Web):
             plan.shortest
             * _PERIODS[int(np.digitize(drawn, np.cumsum((_NEVER, _OFTEN, _SOMETIMES))))]
         )
+        if plan.mixed and drawn > 1 - _RESTLESS:
+            period = plan.shortest / 24
         validator = _VALIDATORS[chance.integers(len(_VALIDATORS))]
         is_later = page != _HUB and chance.random() < _BORN_LATER
         born = host_born + left * chance.uniform(0.02, 0.9) if is_later else host_born
@@ -183,7 +199,12 @@ class History(Web):
             returned = vanished + plan.shortest * chance.uniform(2, 10)
             gone = (vanished, returned if chance.random() < 0.5 else inf)
             code = GONE if chance.random() < 0.5 else MISSING
-        return Page(born, changes, validator, gone, code)
+        score = 1.0
+        if plan.mixed:
+            validator = PRESENT if chance.random() < _WRONG else validator
+            # nobody gives a page that is found later a score
+            score = 1.0 if born else round(chance.lognormal(-0.5, 1.0), 3)
+        return Page(born, changes, validator, gone, code, rate=1 / period, score=score)
 
     def links(self, host: int, page: int, time: float) -> list[tuple[int, int]]:
         """The host and number of each page that a page links to at a time."""

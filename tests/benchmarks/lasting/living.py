@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import signal
-import struct
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +18,7 @@ from tests.benchmarks.broad.requestlog import now
 from tests.benchmarks.broad.runs import Crawl
 from tests.benchmarks.broad.server import Serving
 from tests.benchmarks.lasting import disturbances
+from tests.benchmarks.lasting.clock import MachineClock
 from tests.benchmarks.lasting.disturbances import JUMP, STOP, Disturbance
 from tests.benchmarks.measure import Failed, adopting, cpu_of, family
 
@@ -106,8 +105,7 @@ class Living(Crawl):
         self._given = words
         self._begin = begin
         self.place = folder / "crawl"
-        self._clock = folder / "clock"
-        self._clock.write_bytes(bytes(8))
+        self._clock = MachineClock(folder / "clock")
         self._out = folder / "crawl.out"
         self._out.touch()
         self._read = 0
@@ -121,9 +119,7 @@ class Living(Crawl):
 
     @property
     def _environment(self) -> dict[str, str]:
-        found = super()._environment
-        folders = f"{Path(__file__).parent / 'clock'}{os.pathsep}{found['PYTHONPATH']}"
-        return {**found, "PYTHONPATH": folders, "MACHINE_CLOCK": str(self._clock)}
+        return {**super()._environment, **self._clock.environment}
 
     def time(self) -> float:
         """Seconds after the begin."""
@@ -217,9 +213,7 @@ class Living(Crawl):
             os.kill(pid, _SIGNALS[kind])
 
     def _jump(self, seconds: int) -> None:
-        with self._clock.open("r+b") as file, mmap.mmap(file.fileno(), 8) as clock:
-            (before,) = struct.unpack_from("<q", clock)
-            struct.pack_into("<q", clock, 0, before + seconds * 1_000_000_000)
+        self._clock.ahead += seconds
         self.life.jumps.append(self.time())
 
     def _reap(self) -> int:

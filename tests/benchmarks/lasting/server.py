@@ -25,6 +25,7 @@ from tests.benchmarks.lasting.history import (
     MOVED,
     NOT_MODIFIED,
     OK,
+    PRESENT,
     TAG,
     History,
     LifePlan,
@@ -45,6 +46,7 @@ class ChangingAnswers(Answers):
         super().__init__(web, port)
         self._history = web
         self._begin = web.plan.begin
+        self._ahead = time.time() - time.monotonic()
         self._epoch = int(time.time() - (now() - self._begin) / 1e6)
         self._texts = [text.partition(b"<body>")[2] for text in self._texts]
         self._down = self._answer(503, b"down"), BAD_WAYS["reset"]
@@ -71,13 +73,16 @@ class ChangingAnswers(Answers):
         validators = b"ETag: %s\r\n" % tag if life.validator in (BOTH, TAG) else b""
         if _is_current(life, head, tag, date):
             return self._answer(NOT_MODIFIED, b"", more=validators)
-        if life.validator in (BOTH, DATE):
+        if life.validator == PRESENT:
+            date = self._epoch + moment
+        if life.validator in (BOTH, DATE, PRESENT):
             validators += b"Last-Modified: %s\r\n" % formatdate(date, usegmt=True).encode()
         return self._answer(OK, self._body(host, page, slot, version, moment), more=validators)
 
     def _time(self) -> float:
         """Seconds after the begin of all."""
-        return (now() - self._begin) / 1e6
+        was_set = time.time() - time.monotonic() - self._ahead if self._history.plan.set_too else 0
+        return (now() - self._begin) / 1e6 + was_set
 
     def _body(self, host: int, page: int, slot: int, version: int, moment: float) -> bytes:
         links = "".join(
