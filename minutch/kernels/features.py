@@ -481,9 +481,8 @@ def score(rows: I32, count: Int, forest: Trees, keys: I32, scores: F32) -> None:
             depth = max(depths[tree], depths[tree + 1], depths[tree + 2], depths[tree + 3])
             for i in range(0, here, 2):
                 one = int64(keys.ctypes.data) + 4 * i
-                other = one + 4 * min(
-                    1, here - 1 - i
-                )  # the same again for the last of an odd number
+                # The last of an odd number is its own other one.
+                other = one + 4 * min(1, here - 1 - i)
                 a = e = uint64(roots[tree])
                 b = f = uint64(roots[tree + 1])
                 c = g = uint64(roots[tree + 2])

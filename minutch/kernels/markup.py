@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import HIGH_BITS, first_marked, load64
 from minutch.kernels.native import (
     I64,
     U8,
@@ -24,8 +23,8 @@ from minutch.kernels.native import (
     inner,
     int64,
     kernel,
-    uint64,
 )
+from minutch.kernels.scan import lower, next_of, skip_comment
 from minutch.kernels.tags import Tag
 
 FOREIGN = Tag.SVG | Tag.MATH
@@ -56,7 +55,6 @@ SLOTS = 512
 """Of the table of names: slot of a name's hash, or the next free one."""
 SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
 """Of the hashes of names (FNV-1a)."""
-_ONES = uint64(0x0101010101010101)
 _ENDS_NAME = np.array([byte in b">/ \t\n\f\r" for byte in range(256)])
 COPIES = 1 << 20
 """Formatting elements that blocks may get in all."""
@@ -69,31 +67,9 @@ def mixed(hash: Int, byte: Int) -> Int:
 
 
 @inlined
-def lower(byte: Int) -> Int:
-    """An ASCII letter in lower case."""
-    return byte + 32 if byte >= 65 and byte <= 90 else byte
-
-
-@inlined
 def ends_name(byte: Int) -> Bool:
     """Tell whether a tag's name ends before this byte."""
     return bool(_ENDS_NAME[byte])
-
-
-@inlined
-def next_of(data: U8, at: Int, byte: Int) -> Int:
-    """Find where a byte comes next, from `at` on; the size of the data if it does not."""
-    size, pattern = data.size, uint64(byte) * _ONES
-    while at + 8 <= size:
-        word = load64(data.ctypes.data + at) ^ pattern
-        # Marks zero bytes; false marks can only follow a true one.
-        found = (word - _ONES) & ~word & HIGH_BITS
-        if found != 0:
-            return at + first_marked(found)
-        at += 8
-    while at < size and data[at] != byte:
-        at += 1
-    return at
 
 
 @inlined
@@ -332,19 +308,6 @@ def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
             if same and (after == data.size or ends_name(data[after])):
                 return at
         at += 1
-
-
-@inner
-def skip_comment(data: U8, at: Int) -> Int:
-    """Find where a comment ends whose two dashes begin at `at`."""
-    while at + 2 < data.size:
-        if data[at] == 45 and data[at + 1] == 45:
-            if data[at + 2] == 62:
-                return at + 3
-            if data[at + 2] == 33 and at + 3 < data.size and data[at + 3] == 62:
-                return at + 4
-        at += 1
-    return data.size
 
 
 @inlined

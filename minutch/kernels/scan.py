@@ -1,32 +1,24 @@
 """Kernels that go through the bytes of a page or of a script and stop at what matters there: bytes
-that are no UTF-8, tags that may have to be renamed or that matter, strings that may be URLs, links
-of style sheets and in running text, words without numbers, what languages are known by.
+that are no UTF-8, tags that may have to be renamed or that matter, strings that may be URLs, words
+without numbers.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from minutch.kernels.html import is_blank
-from minutch.kernels.markup import lower, next_of
 from minutch.kernels.memory import (
     HIGH_BITS,
     first_marked,
-    load8,
-    load32,
     load64,
-    prefetch_all,
-    scratch64,
 )
 from minutch.kernels.native import (
-    F32,
-    I32,
     I64,
     U8,
     Bool,
-    F32Rows,
     I64Rows,
     Int,
     U8Rows,
@@ -41,19 +33,30 @@ _ONES = uint64(0x0101010101010101)
 _DOUBLE, _SINGLE = uint64(0x2222222222222222), uint64(0x2727272727272727)
 MOST_BACKSLASHES: Final = 8
 """Before a quote that belong to it."""
-ROW_AT, FEATURE_MASK = 32, 0xFFFFFFFF
-"""Of a word of an automaton's state."""
 START, END, TEXT, TEXT_END, STRING_ROW = range(5)
 """Columns of a string's row: the whole of it with its quotes, and what is between them."""
 
 
-class Transitions(NamedTuple):
-    """From a state a byte leads to `moves[row + byte]`: a word of `states` has a state's row above
-    ROW_AT, and below it its feature and 1, 0 for none.
-    """
+@inlined
+def lower(byte: Int) -> Int:
+    """An ASCII letter in lower case."""
+    return byte + 32 if byte >= 65 and byte <= 90 else byte
 
-    moves: I32
-    states: I64
+
+@inlined
+def next_of(data: U8, at: Int, byte: Int) -> Int:
+    """Find where a byte comes next, from `at` on; the size of the data if it does not."""
+    size, pattern = data.size, uint64(byte) * _ONES
+    while at + 8 <= size:
+        word = load64(data.ctypes.data + at) ^ pattern
+        # Marks zero bytes; false marks can only follow a true one.
+        found = (word - _ONES) & ~word & HIGH_BITS
+        if found != 0:
+            return at + first_marked(found)
+        at += 8
+    while at < size and data[at] != byte:
+        at += 1
+    return at
 
 
 @inlined
@@ -147,6 +150,19 @@ def _after_tag(data: U8, at: Int) -> Int:
     return min(at + 1, size)
 
 
+@inner
+def skip_comment(data: U8, at: Int) -> Int:
+    """Find where a comment ends whose two dashes begin at `at`."""
+    while at + 2 < data.size:
+        if data[at] == 45 and data[at + 1] == 45:
+            if data[at + 2] == 62:
+                return at + 3
+            if data[at + 2] == 33 and at + 3 < data.size and data[at + 3] == 62:
+                return at + 4
+        at += 1
+    return data.size
+
+
 @kernel
 def next_tag(data: U8, at: Int, names: U8Rows, texts: Int, ends: Int) -> Int:
     """Find the next tag from `at` on that is one of `names` (rows padded with zeros), -1 if there
@@ -163,13 +179,7 @@ def next_tag(data: U8, at: Int, names: U8Rows, texts: Int, ends: Int) -> Int:
         tag = at
         at += 1
         if at + 2 < size and data[at] == 33 and data[at + 1] == 45 and data[at + 2] == 45:
-            at += 3
-            while True:
-                at = next_of(data, at, 62)
-                if at >= size or (at >= tag + 6 and data[at - 1] == 45 and data[at - 2] == 45):
-                    break
-                at += 1
-            at += 1
+            at = skip_comment(data, at + 1)
             continue
         closes = data[at] == 47
         name = at + 1 if closes else at
@@ -403,97 +413,3 @@ def drop_numbers(data: U8, out: U8) -> Int:
         word += (size - word) * is_space
         at += 1
     return size if has_word else max(size - 1, int64(0))
-
-
-_APART = 16
-"""Bytes after which it hardly matters in which state an automaton was before them."""
-_WALKS, _AHEAD = 16, 8
-
-
-@inlined
-def _moved(state: Int, text: Int, moves: Int, states: Int) -> Int:
-    """The state to which the byte at an address leads."""
-    row = (state >> ROW_AT) + int64(load8(text))
-    return int64(load64(states + 8 * int64(load32(moves + 4 * row))))
-
-
-@inner
-def _move_along(state: Int, text: U8, at: Int, end: Int, tables: Transitions, path: I32) -> Int:
-    """Walk from one place to another; the state there. `path` gets the features, and 1."""
-    moves, states = int64(tables.moves.ctypes.data), int64(tables.states.ctypes.data)
-    start = int64(text.ctypes.data)
-    for i in range(at, end):
-        state = _moved(state, start + i, moves, states)
-        path[i] = state & FEATURE_MASK
-    return state
-
-
-@kernel
-def count_features(text: U8, tables: Transitions, path: I32, counts: I32, found: I32) -> Int:
-    """Walk an automaton over a text: how many features it meets. `found` gets them as they come
-    first, `counts` (of zeros) how often each comes; `path` is room for one a byte.
-
-    A step waits for memory, so _WALKS parts are walked at once: each but the first from the start
-    _APART bytes before it. Where that has not led to the state in which the part before ends, it
-    is walked again.
-    """
-    moves, states = int64(tables.moves.ctypes.data), int64(tables.states.ctypes.data)
-    state, first, size = int64(tables.states[0]), int64(text.ctypes.data), text.size // _WALKS
-    end = int64(0)
-    if size >= _APART:
-        now, begun = scratch64(_WALKS), scratch64(_WALKS)
-        now[:] = state
-        for i in range(-_APART, 0):
-            for k in range(1, _WALKS):
-                now[k] = begun[k] = _moved(now[k], first + k * size + i, moves, states)
-        for i in range(size):
-            for k in range(_WALKS):
-                now[k] = _moved(now[k], first + k * size + i, moves, states)
-                path[k * size + i] = now[k] & FEATURE_MASK
-        state, end = now[0], _WALKS * size
-        for k in range(1, _WALKS):
-            if begun[k] == state:
-                state = now[k]
-            else:  # it started from the wrong state
-                state = _move_along(state, text, k * size, (k + 1) * size, tables, path)
-    _move_along(state, text, end, text.size, tables, path)
-    # `path` has a feature's number + 1.
-    kinds = 0
-    for i in range(text.size):
-        feature = int64(path[i]) - 1
-        if feature >= 0:
-            if counts[feature] == 0:
-                found[kinds] = feature
-                kinds += 1
-            counts[feature] += 1
-    return kinds
-
-
-@kernel
-def sum_features(
-    found: I32, kinds: Int, counts: I32, logarithms: F32, weights: F32Rows, sums: F32
-) -> None:
-    """Add up the weights of the first features in `found`, each times what `logarithms` has for how
-    often it came (the last for all that is more); `counts` of these are 0 afterwards.
-    """
-    most = int64(logarithms.size) - 1
-    start, width = int64(weights.ctypes.data), 4 * sums.size
-    for i in range(0, kinds - 3, 4):
-        for k in range(i + _AHEAD, min(i + _AHEAD + 4, kinds)):
-            prefetch_all(start + width * int64(found[k]), width)
-        a, b, c, d = int64(found[i]), int64(found[i + 1]), int64(found[i + 2]), int64(found[i + 3])
-        e = logarithms[min(int64(counts[a]), most)]
-        f = logarithms[min(int64(counts[b]), most)]
-        g = logarithms[min(int64(counts[c]), most)]
-        h = logarithms[min(int64(counts[d]), most)]
-        for k in range(sums.size):
-            sums[k] = (
-                sums[k] + e * weights[a, k] + f * weights[b, k] + g * weights[c, k]
-            ) + h * weights[d, k]
-    for i in range(kinds - kinds % 4, kinds):
-        a = int64(found[i])
-        e = logarithms[min(int64(counts[a]), most)]
-        for k in range(sums.size):
-            sums[k] += e * weights[a, k]
-    for k in range(kinds):
-        counts[found[k]] = 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.markup import lower, next_of
 from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, int64, kernel
-from minutch.kernels.scan import blank_size, stands
+from minutch.kernels.scan import blank_size, lower, next_of, stands
 
 
 @inner

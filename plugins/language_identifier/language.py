@@ -10,7 +10,10 @@ lang.extraction.policy lists how the language is found, in order:
                 (py3langid, 97 languages); with lang.identification.only.certain only a sure guess
                 counts
 
-Source: org.apache.nutch.analysis.lang.HTMLLanguageParser, which identifies by another library.
+The index gets it as `lang`; lang.index.languages limits the languages that are indexed.
+
+Source: org.apache.nutch.analysis.lang.HTMLLanguageParser, which identifies by another library, and
+LanguageIndexingFilter.
 """
 
 from __future__ import annotations
@@ -23,10 +26,21 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from minutch.conf import Configuration
-from minutch.kernels import scan
-from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseResult
+from minutch.kernels import languages as kernels
+from minutch.plugin.documents import Documents, Pages
+from minutch.plugin.points import (
+    HTMLMetaTags,
+    HtmlParseFilter,
+    IndexingFilter,
+    Parse,
+    ParseResult,
+)
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import NutchDocument
+from minutch.records.links import Inlinks
 from minutch.records.protocol import Content
 
 from ..lib_html.tree_reader import ValueFinder
@@ -144,8 +158,8 @@ def _identifier() -> Any:
             super().__init__(*args, **named)
             moves = np.array(self.tk_nextmove, np.int32)
             rows, features = (np.array(table, np.int64) for table in (self.tk_row, self.tk_output))
-            states = (rows << 8 << scan.ROW_AT) | (features + 1)
-            self._automaton = scan.Transitions(moves, states)
+            states = (rows << 8 << kernels.ROW_AT) | (features + 1)
+            self._automaton = kernels.Transitions(moves, states)
             self._counts, self._found = np.zeros((2, len(self.nb_ptc)), np.int32)
             self._weights = np.ascontiguousarray(self.nb_ptc, np.float32)
             self._logarithms = np.log1p(np.arange(_MOST_COUNTED, dtype=np.float32))
@@ -169,8 +183,8 @@ def _identifier() -> Any:
             scores = np.zeros(self._weights.shape[1], np.float32)
             with self._lock:
                 counts, found = self._counts, self._found
-                count = scan.count_features(data, self._automaton, path, counts, found)
-                scan.sum_features(found, count, counts, self._logarithms, self._weights, scores)
+                count = kernels.count_features(data, self._automaton, path, counts, found)
+                kernels.sum_features(found, count, counts, self._logarithms, self._weights, scores)
             return scores + self.nb_pc if count else super()._raw_score(text)
 
     return ByKernel.from_model_file(MODEL_FILE, norm_probs=True)
@@ -185,3 +199,41 @@ def primary_language(value: str) -> str | None:
         if code is not None:
             return code
     return None
+
+
+UNKNOWN = "unknown"
+
+
+class LanguageIndexingFilter(IndexingFilter):
+    """Adds the field; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._wanted = frozenset(conf.get_strings("lang.index.languages"))
+
+    def filter(
+        self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
+    ) -> NutchDocument | None:
+        language = parse.data.parse_meta.get("language")
+        if language is None:
+            language = parse.data.content_meta.field("Content-Language")
+        # LanguageIndexingFilter: an empty one, too.
+        language = language or UNKNOWN
+        if self._wanted and language not in self._wanted:
+            return None
+        doc.add("lang", language)
+        return doc
+
+    def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        found = pages.parse_meta("language")
+        found = found.zip_with(
+            found.is_not_null(), pages.content_meta("Content-Language")
+        ).fill_null("")
+        languages = found.set(found == "", UNKNOWN)
+        if not self._wanted:
+            documents.add("lang", languages)
+            return None
+        stays = languages.is_in(sorted(self._wanted))
+        # Documents that go need no field.
+        documents.add("lang", languages.set(~stays, None))
+        return stays

@@ -335,13 +335,14 @@ def header_links(metadata: Metadata, own: Resolver | WhatwgResolver) -> list[Out
 
 
 def _targets(metadata: Metadata) -> Iterator[str]:
-    for value in metadata.field_values("Link"):
+    headers, refreshes, places = map(metadata.field_values, ("Link", "Refresh", "Content-Location"))
+    for value in headers:
         for target, rest in in_link_header(value):
             relation = _RELATION.search(rest)
             is_none = relation is not None and is_hint(relation[1] or relation[2] or "")
             if not is_none and not is_nofollow(rest):
                 yield target
-    for value in metadata.field_values("Refresh"):
+    for value in refreshes:
         if (found := read_refresh(value)) is not None:
             yield found[1]
-    yield from map(str.strip, metadata.field_values("Content-Location"))
+    yield from map(str.strip, places)

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.kernels import scan
+from minutch.kernels import languages, scan
 from plugins.lib_html.tree import next_tag_of
 from tests.support import plainscan
 from tests.support.examples import examples
@@ -33,6 +33,7 @@ _MARKUP = st.lists(
                 "<x-",
                 "<!--",
                 "-->",
+                "--!>",
                 "--",
                 "-",
                 ">",
@@ -136,13 +137,13 @@ def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
         state = moves[rows[state] + byte]
         if outputs[state] >= 0:
             expected[int(outputs[state])] += 1
-    tables = scan.Transitions(moves, rows << scan.ROW_AT | (outputs + 1))
+    tables = languages.Transitions(moves, rows << languages.ROW_AT | (outputs + 1))
     path = np.empty(len(text), np.int32)
-    count = scan.count_features(_bytes(text), tables, path, counts, found)
+    count = languages.count_features(_bytes(text), tables, path, counts, found)
     assert [*zip(found[:count], counts[found[:count]], strict=True)] == [*expected.items()]
     weights = rng.integers(-9, 9, (4, 3)).astype(np.float32)
     logarithms, sums = np.arange(4, dtype=np.float32), np.zeros(3, np.float32)
-    scan.sum_features(found, count, counts, logarithms, weights, sums)
+    languages.sum_features(found, count, counts, logarithms, weights, sums)
     wanted = sum((min(times, 3) * weights[one] for one, times in expected.items()), np.zeros(3))
     assert sums.tolist() == wanted.tolist()
     assert not counts.any()

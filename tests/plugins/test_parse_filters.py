@@ -22,8 +22,11 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData
 from plugins.headings.headings import HeadingsParseFilter
-from plugins.language_identifier.indexing import LanguageIndexingFilter
-from plugins.language_identifier.language import _identifier, primary_language
+from plugins.language_identifier.language import (
+    LanguageIndexingFilter,
+    _identifier,
+    primary_language,
+)
 from plugins.microformats_reltag.reltag import RelTagIndexingFilter
 from tests.support.examples import examples
 from tests.support.pages import URL, configuration, content, parse, parse_all

@@ -12,6 +12,7 @@ from minutch.kernels import scan
 from plugins.lib_html.elements import LONGEST, is_likely
 
 _TAG = re.compile(rb"<(?:!--|(/?)([a-z][^\s/>]*))")
+_COMMENT_END = re.compile(rb"--!?>")
 _REST = re.compile(rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+'|(?![\"'])))*+(>?)")
 STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
 _TEMPLATE = re.compile(r"[][{}|^`$\\*]")
@@ -40,7 +41,8 @@ def tags(data: bytes) -> Iterator[int]:
     while (match := _TAG.search(lower, at)) is not None:
         name, at = match[2], match.end()
         if name is None:
-            at = _behind(data, b"-->", at)
+            end = _COMMENT_END.search(data, at - 2)  # `<!-->` is one, too
+            at = len(data) if end is None else end.end()
         elif match[1]:
             if name in (b"iframe", b"template"):
                 yield match.start()

@@ -245,7 +245,7 @@ def drop_numbers_of_texts(made: Made) -> Ways:
     )
 
 
-@row("scan.count_features", "scan.sum_features", by="py3langid: a loop over the bytes")
+@row("languages.count_features", "languages.sum_features", by="py3langid: a loop over the bytes")
 def identify_languages(made: Made) -> Ways:
     ours = _identifier()
     theirs = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
