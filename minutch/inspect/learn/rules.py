@@ -191,14 +191,17 @@ def write(
         target = folder / (conf.get(f"{prefix}.file") or name)
         # A copy of what counts now: a file of its own would hide the shipped rules.
         found = conf.resource(target.name)
-        text = found.read_text("utf-8") if found is not None else ""
+        # Whatever its bytes: those of Latin-1 are written as they were read; the mark of an editor
+        # would hide the first rule, behind which the new ones do nothing.
+        text = found.read_text("utf-8-sig", "surrogateescape") if found is not None else ""
         # A second --apply writes nothing twice.
         new = [rule for rule in rules if rule.file == name and "\n".join(rule.lines) not in text]
         if new:
             blocks = [_commented(rule, said) for rule in new]
             try:
                 with WholeFile(target, sums=False) as stream:
-                    stream.write(_inserted(text, blocks, name, target).encode())
+                    whole = _inserted(text, blocks, name, target)
+                    stream.write(whole.encode("utf-8", "surrogateescape"))
             except OSError as exc:
                 raise StoreError(f"{target}: {exc.strerror}") from exc
             done += [(target, rule) for rule in new]

@@ -86,6 +86,15 @@ def test_rules_are_written_once_and_do_as_was_said(crawl: Path, tmp_path: Path) 
     assert texts == {name: (tmp_path / name).read_text("utf-8") for name in texts}
 
 
+def test_a_file_in_latin_1_and_one_with_an_editors_mark(crawl: Path, tmp_path: Path) -> None:
+    rest = b"-/caf\xe9/\n+.\n"
+    (tmp_path / FILTER).write_bytes(b"\xef\xbb\xbf" + rest)
+    run(crawl, configured(tmp_path), "--apply")
+    written = (tmp_path / FILTER).read_bytes()
+    assert written.startswith(b"# learned ")
+    assert written.endswith(b"\n\n" + rest)
+
+
 def test_urls_that_wait_become_what_the_rules_say(tmp_path: Path) -> None:
     waiting = [f"{H}/p?id={i}&x=--&track=9" for i in (5, 88, 89)] + [f"{H}/calendar?month=77"]
     crawl = write_crawl(tmp_path / "crawl", WEB)
