@@ -14,7 +14,7 @@ import polars as pl
 
 from minutch import strictjson
 from minutch.commands.arguments import Arguments
-from minutch.cycle.owntext.revisions import ADDED, REMOVED, SAME
+from minutch.cycle.owntext.worddiff import ADDED, REMOVED, SAME
 from minutch.errors import MinutchError
 from minutch.inspect.query.changes import UNCHANGED, Changes, Since
 from minutch.inspect.query.crawl import open_crawl

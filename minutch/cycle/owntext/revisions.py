@@ -18,28 +18,24 @@ line whose number always does is told. What a line stands for is asked in severa
     mask        at this place, the same words around numbers ("Viewed # times")
     after       at this place, what follows the same line ("Related")
     line        the line itself, as one of a few that take turns
+    first, last the nth line at this place, from above or below, if another stands there now
+    pool        at this place, a line that other pages had there, too
 
 Of those that stood there, at one visit, the next visit tells which stayed. It is a habit of a site
 if MOVING of them went, on three of its pages, and at most of its visits: what changed once for all,
 as prices in a sale, is none. It is a habit of a page if they went at nearly all of its visits, and
 chance would do that in one of a hundred pages at most, if the rest of the site is a measure.
 
-Two visits say nothing of habits: then only numbers are muted, if they changed on nearly all pages.
-
-Which words a block has lost and got is decided here, too: lines that were removed and added are
-paired by the words that they share, and compared word by word (difflib, Ratcliff and Obershelp).
-What would take long is bounded: a line is looked for among those _NEAR it, long lines are compared
-whole but for what they begin and end with.
+Two visits say little of habits: what changed at once on most pages may be an edit of all. Then
+numbers are muted that are no amounts of money, and words that quite others have replaced (_AT_ONCE)
+where chance would not do it: not the same words for the same others, as when a name is changed.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from math import comb
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -52,8 +48,13 @@ LEAST_CHANCE: Final = 10
 """63rds of probability: a line that no more is likely to be main text has to be own by its site."""
 MOVING: Final = 0.4
 _PAGES: Final = 3
-_FEW_VISITS: Final = (5, 0.9)
-"""Pages, and which part of their numbers, where there were two visits only."""
+_AT_ONCE: Final = {
+    "numbers": {"mask": 0.8},
+    "words": {"first": 0.8, "last": 0.8, "pool": MOVING},
+}
+"""Which part has to change where there were two visits only."""
+_SLOTS: Final = 8
+_MANY: Final = 10
 _HALF: Final = 0.5
 _RARE: Final = 0.01
 _OFTEN: Final = 0.75
@@ -69,25 +70,23 @@ _AGO: Final = (
     r"(?i)\b(?:just now|moments? ago|yesterday|today|(?:\d+|an?|one|two|a few|few)"
     r" (?:sec|second|min|minute|hour|hr|day|week|month|year)s? ago)\b"
 )
+_MONEY: Final = r"\p{Sc}|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD|Euro?s?)\b"
+"""An amount is no counter, though that of all goods changes at once."""
 _INVISIBLE: Final = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 
 COUNTS: Final = pl.Schema(
-    {
-        "site": pl.UInt64(),
-        "kind": pl.String(),
-        "key": pl.UInt64(),
-        "place": pl.UInt32(),
-        "segment": pl.UInt32(),
-        "lines": pl.Int64(),
-        "words": pl.Int64(),
-        "numbers": pl.Int64(),
-        "pages": pl.Int64(),
-    }
+    {"site": pl.UInt64(), "kind": pl.String(), "key": pl.UInt64()}
+    | dict.fromkeys(("place", "segment"), pl.UInt32())
+    | dict.fromkeys(("lines", "words", "numbers", "pages"), pl.Int64())
 )
 """How many lines of a site's pages there were at visits, and of how many the wording or numbers
-were others at the next, that of `segment`. `place` is that of "line"; 0 of the others."""
+were others at the next, that of `segment`. `place` is that of "line", of "first" and "last" the
+words by which they differ; 0 of the others."""
 _EVER: Final = 2**32 - 1
 """The segment of counts of pages, each of them once."""
+
+
+_SHARED: Final = pl.struct("side", "place", "hash").hash()
 
 
 def read(lines: pl.DataFrame) -> pl.DataFrame:
@@ -111,9 +110,12 @@ def read(lines: pl.DataFrame) -> pl.DataFrame:
         masked.hash().alias("mask"),
         pl.col("line").str.replace_all(_AGO, "#").hash().alias("still"),
         has_number=masked.str.contains("#", literal=True),
+        has_money=pl.col("line").str.contains(_MONEY),
     )
     return lines.join(words, on="line", how="left", maintain_order="left").with_columns(
         row=pl.int_range(pl.len()).over("page", "visit"),
+        nth=pl.int_range(pl.len(), dtype=pl.UInt32).over("page", "visit", "place"),
+        left=pl.int_range(pl.len(), dtype=pl.UInt32).reverse().over("page", "visit", "place"),
         after=pl.col("hash").shift().over("page", "visit").fill_null(0),
     )
 
@@ -135,10 +137,36 @@ def sides(lines: pl.DataFrame) -> pl.DataFrame:
     found = _without_other(found, ["mask"], "word", pl.col("gone") & pl.col("has_number"))
     has_ago = pl.col("gone") & (pl.col("still") != pl.col("hash"))
     found = _without_other(found, ["still"], "lasting", has_ago)
-    return found.with_columns(
+    found = found.with_columns(
         number=pl.col("gone") & pl.col("has_number") & ~pl.col("word"),
         ago=has_ago & ~pl.col("lasting"),
     ).drop("word", "lasting")
+    return _with_swaps(found)
+
+
+def _with_swaps(found: pl.DataFrame) -> pl.DataFrame:
+    """Tells of lines whose wording is gone, if another one has their place, counted from above or
+    below, as `first` and `last`: by which words they differ, as a hash.
+    """
+    words = found.with_row_index("at").filter(pl.col("gone") & ~pl.col("number"))
+    words = words.with_columns(words=pl.col("line").str.split(" ").list.unique())
+    for name, nth in (("first", "nth"), ("last", "left")):
+        slot = ["page", "turn", "place", nth]
+        mine = words.filter(pl.col(nth) < _SLOTS).select("at", "side", "words", *slot)
+        pairs = mine.filter(side=0).join(mine.filter(side=1), on=slot, suffix="_of")
+        less, more = (
+            pl.col(one).list.set_difference(other).list.sort().list.join(" ")
+            for one, other in (("words", "words_of"), ("words_of", "words"))
+        )
+        edit = pl.concat_str(less, more, separator="\n").hash() % _EVER
+        pairs = pairs.select("at", "at_of", edit.alias(name))
+        both = pl.concat(
+            [pairs.select("at", name), pairs.select(pl.col("at_of").alias("at"), name)]
+        )
+        rows = found.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
+        rows = rows.join(both, on="at", how="left", maintain_order="left")
+        found = found.with_columns(rows[name].cast(pl.UInt32))
+    return found
 
 
 def _without_other(
@@ -163,9 +191,15 @@ def _kinds(found: pl.DataFrame) -> dict[str, pl.DataFrame]:
         "mask": pl.struct(place, "mask").hash(),
         "after": pl.struct(place, "after").hash(),
         "line": pl.col("hash"),
+        "first": pl.struct(place, "nth").hash(),
+        "last": pl.struct(place, "left").hash(),
+        "pool": pl.struct(place, "hash").hash(),
     }
     kinds = {kind: found.with_columns(key=key) for kind, key in keys.items()}
-    kinds["mask"] = kinds["mask"].filter("has_number")
+    kinds["money"] = kinds["mask"].filter("has_number", "has_money")
+    kinds["mask"] = kinds["mask"].filter("has_number", ~pl.col("has_money"))
+    kinds["first"] = kinds["first"].filter(pl.col("nth") < _SLOTS)
+    kinds["last"] = kinds["last"].filter(pl.col("left") < _SLOTS)
     return kinds
 
 
@@ -173,17 +207,27 @@ def counted(found: pl.DataFrame) -> pl.DataFrame:
     """Returns what the `sides` of some pages come to, with COUNTS."""
     numbers, words = pl.col("number"), pl.col("gone") & ~pl.col("number")
     tables = []
-    for kind, rows in _kinds(found.filter(pl.col("side") == 0)).items():
+    for kind, rows in _kinds(found).items():
+        if kind == "pool":
+            continue
         at = pl.col("place") if kind == "line" else pl.lit(0).alias("place")
-        counts = rows.group_by("site", "key", at, "segment").agg(
-            lines=pl.len(), words=words.sum(), numbers=numbers.sum()
+        went = words
+        if kind in ("first", "last"):
+            at, went = pl.col(kind).fill_null(_EVER).alias("place"), pl.col(kind).is_not_null()
+        counts = (
+            rows.filter(side=0)
+            .group_by("site", "key", at, "segment")
+            .agg(lines=pl.len(), words=went.sum(), numbers=numbers.sum())
         )
         tables.append(counts.with_columns(kind=pl.lit(kind)))
-        pages = rows.group_by("site", "key", at).agg(pages=pl.col("page").n_unique())
+        # what is there at last is one of those that take turns, too
+        there = rows if kind == "line" else rows.filter(side=0)
+        at = at if kind == "line" else pl.lit(0).alias("place")
+        pages = there.group_by("site", "key", at).agg(pages=pl.col("page").n_unique())
         tables.append(pages.with_columns(kind=pl.lit(kind), segment=pl.lit(_EVER)))
     shared = found.filter("gone").group_by("site", "side", "place", "hash", "segment")
     counts = shared.agg(pages=pl.col("page").n_unique()).with_columns(
-        key=pl.struct("side", "place", "hash").hash(), kind=pl.lit("shared")
+        key=_SHARED, kind=pl.lit("shared")
     )
     pages = found.group_by("site", "segment").agg(pages=pl.col("page").n_unique())
     every = found.group_by("site").agg(pages=pl.col("page").n_unique())
@@ -207,17 +251,8 @@ def added(counts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 HABITS: Final = pl.Schema(
-    {
-        "site": pl.UInt64(),
-        "kind": pl.String(),
-        "key": pl.UInt64(),
-        "lines": pl.Int64(),
-        "words": pl.Int64(),
-        "numbers": pl.Int64(),
-        "pages": pl.Int64(),
-        "moving_words": pl.Boolean(),
-        "moving_numbers": pl.Boolean(),
-    }
+    {name: kind for name, kind in COUNTS.items() if name not in ("place", "segment")}
+    | dict.fromkeys(("moving_words", "moving_numbers"), pl.Boolean())
 )
 
 
@@ -226,19 +261,31 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     places how often lines changed there.
     """
     kind = pl.col("kind")
-    found = _moving(counts.filter(~kind.is_in(["line", "shared", "pages"])))
+    lines = counts.filter(kind == "line")
+    usual = counts.filter(kind == "place").group_by("site").agg(pl.col("words", "lines").sum())
+    rate = (pl.col("words") + _USUAL["words"] * _WEIGHT) / (pl.col("lines") + _WEIGHT)
+    usual = usual.select("site", rate.alias("rate"))
+    # The same words for the same others on many pages are one edit of all: nothing takes turns.
+    slot = ["site", "kind", "key", "segment"]
+    is_edit = kind.is_in(["first", "last"]) & (pl.col("words") > _HALF * pl.sum("words").over(slot))
+    edits = counts.with_columns(words=pl.when(is_edit).then(0).otherwise("words"))
+    found = _moving(edits.filter(~kind.is_in(["line", "shared", "pages"])), usual)
+    pages = counts.filter(kind == "pages").select("site", "segment", of="pages")
+    pools = _pools(lines, pages.filter(segment=_EVER), usual)
     # Lines at places that move anyway tell nothing more.
     moving = found.filter("moving_words", kind == "place").select("site", "key")
-    lines = counts.filter(kind == "line").with_columns(at=pl.col("place").hash())
-    lines = lines.join(moving, left_on=["site", "at"], right_on=["site", "key"], how="anti")
+    some = lines.with_columns(at=pl.col("place").hash())
+    some = some.join(moving, left_on=["site", "at"], right_on=["site", "key"], how="anti")
     # a few pages may have a line there that takes turns elsewhere
-    rest, whole = _moving(lines), _moving(counts.filter(kind == "line")).filter("moving_words")
-    some = rest.filter(pl.col("pages") > 1, pl.col("words") >= MOVING * pl.col("lines"))
-    some = some.join(whole, on=["site", "key"], how="semi").with_columns(moving_words=True)
-    found = pl.concat([found, rest, some])
+    rest, whole = _moving(some, usual), _moving(lines, usual).filter("moving_words")
+    few = rest.filter(pl.col("pages") > 1, pl.col("words") >= MOVING * pl.col("lines"))
+    few = few.join(whole, on=["site", "key"], how="semi").with_columns(moving_words=True)
+    # Only where two pages have it: the title of a page is a line of other pages' lists.
+    turns = pl.concat([rest, few]).filter("moving_words").unique(["site", "key"])
+    turns = turns.join(_pages_of(lines).filter(pl.col("pages") > 1), on=["site", "key"])
+    found = pl.concat([found, pools, _at_places(turns)])
     found = found.filter(pl.col("moving_words") | pl.col("moving_numbers") | (kind == "place"))
-    pages = counts.filter(pl.col("kind") == "pages").select("site", "segment", of="pages")
-    shared = counts.filter(pl.col("kind") == "shared").select("site", "key", "segment", "pages")
+    shared = counts.filter(kind == "shared").select("site", "key", "segment", "pages")
     over_all = shared.group_by("site", "key").agg(pages=pl.col("pages").sum())
     over_all = over_all.with_columns(segment=pl.lit(_EVER, pl.UInt32)).select(shared.columns)
     shared = pl.concat([shared, over_all]).join(pages, on=["site", "segment"])
@@ -253,18 +300,60 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([found, frame.select(HABITS.names())])
 
 
+def _pools(lines: pl.DataFrame, sizes: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
+    """Returns, with HABITS, the lines that several pages have at a place, where these take turns,
+    by the counts of lines.
+    """
+    line = ["site", "place", "key"]
+    every = _pages_of(lines).join(sizes, on="site")
+    stands = (pl.col("words") == 0) & (pl.col("pages") >= _HALF * pl.col("of"))
+    # Two pages may be one that has moved, or its forms: what both have stays as a rule.
+    goes = (pl.col("pages") > 2) | (pl.col("words") >= MOVING * pl.col("lines"))
+    pooled = every.filter(pl.col("pages") > 1, ~stands, goes).select(line)
+    turns = lines.filter(pl.col("segment") != _EVER).join(pooled, on=line, how="semi")
+    counts = turns.with_columns(
+        key=pl.col("place").hash(),
+        kind=pl.lit("pool"),
+        lines=pl.col("lines") - pl.col("numbers"),
+        pages="words",
+    )
+    moving = (
+        _moving(counts.select(lines.columns), usual).filter("moving_words").rename({"key": "at"})
+    )
+    pooled = pooled.with_columns(at=pl.col("place").hash()).join(moving, on=["site", "at"])
+    return _at_places(pooled)
+
+
+def _pages_of(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns what counts of lines come to over all visits, by `site`, `place` and `key`."""
+    return lines.group_by("site", "place", "key").agg(pl.sum("pages", "words", "lines"))
+
+
+def _at_places(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns habits of lines (`key`, at `place`), as those of a pool, with HABITS."""
+    key = pl.struct("place", hash="key").hash()
+    return lines.with_columns(key=key, kind=pl.lit("pool")).select(HABITS.names())
+
+
 def standing(lines: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Returns those of the lines (`read`) that are own, and by no site's habits do not stay."""
     own = lines.filter("own").with_row_index("at")
     moving = known.filter(pl.col("moving_words") | pl.col("moving_numbers"))
-    for kind, rows in _kinds(own).items():
-        habit = rows.join(moving.filter(pl.col("kind") == kind), on="key", how="semi")
+    kinds = _kinds(own)
+    for side in (0, 1):
+        shared = own.with_columns(side=pl.lit(side, pl.Int8)).with_columns(key=_SHARED)
+        kinds |= {f"shared {side}": shared}
+    for kind, rows in kinds.items():
+        mine = moving.filter(pl.col("kind") == kind.split(" ")[0])
+        habit = rows.join(mine, on="key", how="semi")
         own = own.join(habit.select("at"), on="at", how="anti", maintain_order="left")
     return own.drop("at")
 
 
-def _moving(counts: pl.DataFrame) -> pl.DataFrame:
-    """Returns which keys are habits, by their counts, with HABITS."""
+def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
+    """Returns which keys are habits, by their counts, with HABITS. `usual` says which part of the
+    lines of a `site` are others at the next visit.
+    """
     of_key = ("site", "kind", "key")
     counts = counts.group_by(*of_key, "segment").agg(
         pl.col("lines", "words", "numbers", "pages").sum()
@@ -276,17 +365,33 @@ def _moving(counts: pl.DataFrame) -> pl.DataFrame:
         often = pl.col(what).sum() / pl.col("lines").sum()
         busy = (is_turn & (pl.col(what) >= MOVING / 2 * pl.col("lines"))).sum()
         is_habit = (turns > 1) & (often >= MOVING) & (busy >= 2) & (busy >= 0.6 * turns)
-        if what == "numbers":
-            pages, share = _FEW_VISITS
-            is_habit |= (
-                (turns == 1)
-                & (pl.col("kind").first() == "mask")
-                & (often >= share)
-                & (pl.col("pages").max() >= pages)
-            )
-        judged.append((is_habit & (pl.col("pages").max() >= _PAGES)).alias(f"moving_{what}"))
-    found = counts.group_by(of_key).agg(pl.col("lines", "words", "numbers", "pages").sum(), *judged)
-    return found.select(HABITS.names())
+        kind = pl.col("kind").first()
+        if what == "words":
+            is_habit &= ~kind.is_in(["first", "last"]) | (often >= _AT_ONCE[what]["first"])
+        share = kind.replace_strict(_AT_ONCE[what], default=None)
+        at_once = (turns == 1) & (often >= share)
+        judged += [is_habit.alias(f"moving_{what}"), at_once.fill_null(value=False).alias(what[:3])]
+    found = counts.group_by(of_key).agg(
+        pl.col("lines", "words", "numbers").sum(), pl.col("pages").max(), *judged
+    )
+    flags = ("moving_words", "moving_numbers", "wor", "num")
+    found = found.with_columns(pl.col(flags) & (pl.col("pages") >= _PAGES))
+    return _by_chance(found, usual).select(HABITS.names())
+
+
+def _by_chance(found: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
+    """Adds to habits what has changed at once (`wor`, `num`), where chance would not do it."""
+    maybe = found.filter("wor").join(usual, on="site", how="left")
+    rare = [
+        _tail(words, lines, rate) <= _RARE
+        for words, lines, rate in maybe.select("words", "lines", "rate").iter_rows()
+    ]
+    maybe = maybe.filter(pl.Series(rare, dtype=pl.Boolean)).select("site", "kind", "key")
+    found = found.join(maybe.with_columns(rare=True), on=["site", "kind", "key"], how="left")
+    return found.with_columns(
+        moving_words=pl.col("moving_words") | pl.col("rare").fill_null(value=False),
+        moving_numbers=pl.col("moving_numbers") | pl.col("num"),
+    )
 
 
 def judged(found: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -295,29 +400,31 @@ def judged(found: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """
     rows = found.with_row_index("at")
     gone = rows.filter("gone")
-    places = known.filter(pl.col("kind") == "place").select(
-        "site", "key", "lines", "words", "numbers"
-    )
+    places = known.filter(kind="place").select("site", "key", "lines", "words", "numbers")
     moving = [pl.DataFrame(schema={"at": pl.UInt32})]
     kinds = _kinds(rows)
     for kind, mine in kinds.items():
         of_kind = known.filter(pl.col("kind") == kind)
         of_site = mine.filter("gone").join(of_kind, on=["site", "key"])
         is_moving = pl.when("number").then("moving_numbers").otherwise("moving_words")
-        moving.append(of_site.filter(is_moving).select("at"))
-        if kind != "line":
-            moving.append(_own_habits(mine, places, numbers=kind == "mask"))
-    frame = gone.with_columns(key=pl.struct("side", "place", "hash").hash())
-    shared = known.filter(pl.col("kind") == "shared")
-    frame = frame.join(shared, on=["site", "key"], how="semi").select("at")
+        if kind in ("first", "last"):
+            is_moving = pl.col(kind).is_not_null() & pl.col("moving_words")
+        of_site = of_site.filter(is_moving)
+        if kind in ("place", "pool"):
+            of_site = of_site.join(_steady(mine), on=["page", "place"], how="anti")
+        moving.append(of_site.select("at"))
+        if kind in ("place", "mask", "money", "after"):
+            moving.append(_own_habits(kind, mine, places))
+    frame = gone.with_columns(key=_SHARED)
+    frame = frame.join(known.filter(kind="shared"), on=["site", "key"], how="semi").select("at")
     habit = pl.concat(moving)["at"].unique()
     # what has taken the place of such a line is another one, though it is seen for the first time
-    slot = ["page", "turn", "place", "after"]
-    taken = (
-        gone.filter(pl.col("at").is_in(habit.implode()), ~pl.col("number")).select(slot).unique()
-    )
-    others = gone.filter(~pl.col("number")).join(taken, on=slot, how="semi")["at"]
-    habit = pl.concat([habit, others]).unique()
+    words = gone.filter(~pl.col("number"))
+    others = [habit]
+    for slot in (["page", "turn", "place", *by] for by in (["after"], ["nth", "left"])):
+        taken = words.filter(pl.col("at").is_in(habit.implode())).select(slot).unique()
+        others.append(words.join(taken, on=slot, how="semi")["at"])
+    habit = pl.concat(others).unique()
     is_own = pl.col("own") | (pl.col("chance") >= LEAST_CHANCE)
     reason = (
         pl.when(pl.col("at").is_in(frame["at"].implode())).then(pl.lit(FRAME))
@@ -333,8 +440,21 @@ def judged(found: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     return mine.with_columns(muted=muted).drop("alone")
 
 
-def _own_habits(mine: pl.DataFrame, places: pl.DataFrame, *, numbers: bool) -> pl.DataFrame:
+def _steady(mine: pl.DataFrame) -> pl.DataFrame:
+    """Returns the places of pages at which many lines stand that stay, whatever other pages have
+    there: the list of all pages, where others have a few related ones.
+    """
+    went = (pl.col("gone") & ~pl.col("number")).sum()
+    turns = pl.col("turn").n_unique()
+    found = mine.filter(side=0).group_by("page", "place").agg(n=pl.len(), went=went, turns=turns)
+    return found.filter(
+        pl.col("n") >= _MANY * pl.col("turns"), pl.col("went") < MOVING * pl.col("n")
+    )
+
+
+def _own_habits(kind: str, mine: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
     """Returns which lines, `at`, change by a habit of their own page."""
+    numbers = kind in ("mask", "money")
     what = "numbers" if numbers else "words"
     changed = pl.col("number") if numbers else pl.col("gone") & ~pl.col("number")
     before = mine.filter(pl.col("side") == 0)
@@ -347,7 +467,8 @@ def _own_habits(mine: pl.DataFrame, places: pl.DataFrame, *, numbers: bool) -> p
         turns=pl.len(),
         times=(pl.col("went") >= _HALF * pl.col("n")).sum(),
     )
-    pages = pages.filter(pl.col("times") >= 2, pl.col("times") >= _OFTEN * pl.col("turns"))
+    least = 2 if kind == "mask" else 3
+    pages = pages.filter(pl.col("times") >= least, pl.col("times") >= _OFTEN * pl.col("turns"))
     rest = pages.join(
         places.select("site", of_place="key", all_lines="lines", all_went=what),
         left_on=["site", pl.col("place").hash()],
@@ -359,6 +480,7 @@ def _own_habits(mine: pl.DataFrame, places: pl.DataFrame, *, numbers: bool) -> p
     # where other pages have the habit, they are no measure of what is usual without it
     counts = pl.when(went < MOVING * others)
     went, others = counts.then(went).otherwise(0), counts.then(others).otherwise(0)
+    rest = rest.filter((pl.col("times") > 2) | (others < _WEIGHT))
     # A prior of _WEIGHT lines: one other page that changed once is no rate of 1.
     rest = rest.with_columns(rate=(went + _USUAL[what] * _WEIGHT) / (others + _WEIGHT))
     rare = [
@@ -375,123 +497,3 @@ def _tail(times: int, turns: int, rate: float) -> float:
     return sum(
         comb(turns, n) * rate**n * (1 - rate) ** (turns - n) for n in range(times, turns + 1)
     )
-
-
-SAME: Final = " "
-REMOVED: Final = "-"
-ADDED: Final = "+"
-CONTEXT: Final = 6
-"""Words that are shown on either side of a change."""
-_NEAR: Final = 24
-_ALIKE: Final = 0.5
-_MOST: Final = 1500
-"""Words of a line that are compared one by one."""
-_PAIRS: Final = 20_000
-"""Pairs of equal words among them."""
-_LIST: Final = re.compile(r"\s*[:,;|/·•]\s*")
-Piece = tuple[str, str]
-"""SAME, REMOVED or ADDED, and words."""
-
-
-class ChangedBlock(NamedTuple):
-    """A block as it was and is, one of them "" where there is none; and its pieces."""
-
-    removed: str
-    added: str
-    pieces: list[Piece]
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """The numbers of words that were added and removed."""
-        added, removed = (
-            sum(len(words.split()) for op, words in self.pieces if op == kind)
-            for kind in (ADDED, REMOVED)
-        )
-        return added, removed
-
-
-def says_the_same(removed: Sequence[str], added: Sequence[str]) -> bool:
-    """Tells whether lines have the same words in the same order, or one list the same items."""
-    if " ".join(removed).split() == " ".join(added).split():
-        return True
-    return len(removed) == len(added) == 1 and _is_shuffled(removed[0], added[0])
-
-
-def _is_shuffled(removed: str, added: str) -> bool:
-    """Tells whether lines have the same items, three at least, between commas and the like."""
-    items = _LIST.split(removed.removesuffix("."))
-    return len(items) > 2 and sorted(items) == sorted(_LIST.split(added.removesuffix(".")))
-
-
-def blocks(removed: Sequence[str], added: Sequence[str]) -> Iterator[ChangedBlock]:
-    """Yields what has become of lines: what is gone, then what is new or another in its place."""
-    found = []
-    left = [(line, Counter(line.split())) for line in removed]
-    for line in added:
-        best, least = -1, _ALIKE
-        words = Counter(line.split())
-        for at, (_, others) in enumerate(left[:_NEAR]):
-            alike = 2 * (words & others).total() / (words.total() + others.total())
-            if alike > least or (alike == least and best < 0):
-                best, least = at, alike
-        if best < 0:
-            found.append(ChangedBlock("", line, [(ADDED, line)]))
-        else:
-            before, _ = left.pop(best)
-            if before != line and not _is_shuffled(before, line):
-                pieces = list(_compared(before.split(), line.split()))
-                found.append(ChangedBlock(before, line, pieces))
-    for line, _ in left:
-        yield ChangedBlock(line, "", [(REMOVED, line)])
-    yield from found
-
-
-def _compared(old: list[str], new: list[str]) -> Iterator[Piece]:
-    """Yields the pieces of a line, of which words that stay are cut."""
-    first = 0
-    while first < min(len(old), len(new)) and old[first] == new[first]:
-        first += 1
-    last = 0
-    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
-        last += 1
-    yield from _same(old[:first], is_first=True)
-    old, tail = old[first : len(old) - last], old[len(old) - last :]
-    new = new[first : len(new) - last]
-    counts = Counter(old)
-    pairs = sum(counts[word] for word in new)
-    # SequenceMatcher is quadratic in pairs of equal words.
-    if max(len(old), len(new)) > _MOST or pairs > _PAIRS:
-        codes = [("replace", 0, len(old), 0, len(new))]
-    else:
-        # autojunk would leave frequent words out of lines with 200 words or more.
-        codes = list(SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
-    for op, a, b, c, d in codes:
-        if op == "equal":
-            yield from _same(old[a:b])
-        if op in ("delete", "replace") and b > a:
-            yield REMOVED, " ".join(old[a:b])
-        if op in ("insert", "replace") and d > c:
-            yield ADDED, " ".join(new[c:d])
-    yield from _same(tail, is_last=True)
-
-
-def _same(words: list[str], *, is_first: bool = False, is_last: bool = False) -> Iterator[Piece]:
-    """Yields words that stay, those near a change; `…` stands for others."""
-    if not words:
-        return
-    ends = int(not is_first) + int(not is_last)
-    if len(words) > CONTEXT * ends + 1:
-        head = [] if is_first else words[:CONTEXT]
-        tail = [] if is_last else words[-CONTEXT:]
-        words = [*head, "…", *tail]
-    yield SAME, " ".join(words)
-
-
-def as_lines(pieces: Sequence[Piece]) -> list[str]:
-    """Returns pieces as one line of what was, `- …`, and one of what is, `+ …`."""
-    found = []
-    for kind in (REMOVED, ADDED):
-        if any(op == kind for op, _ in pieces):
-            words = " ".join(words for op, words in pieces if op in (SAME, kind))
-            found.append(f"{kind} {words}")
-    return found

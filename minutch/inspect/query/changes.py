@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final
 
 import polars as pl
 
-from minutch.cycle.owntext import revisions
+from minutch.cycle.owntext import revisions, worddiff
 from minutch.cycle.owntext.frames import MOST, SiteFrames
 from minutch.cycle.owntext.parses import parses_between, parts_of
 from minutch.cycle.owntext.texts import all_lines, frames_of
@@ -371,9 +371,9 @@ def _blocks(
     for why, (removed, added) in sorted(lines.items()):
         muted += max(len(removed), len(added)) if why else 0
         # Nearly all visits of a site with counters have muted blocks: those are only counted.
-        if (why and not with_muted) or revisions.says_the_same(removed, added):
+        if (why and not with_muted) or worddiff.says_the_same(removed, added):
             continue
-        for block in revisions.blocks(removed, added):
+        for block in worddiff.blocks(removed, added):
             if not why:
                 more, less = more + block.counts[0], less + block.counts[1]
             if len(found) < _MOST_BLOCKS:
@@ -474,7 +474,7 @@ def _texts(blocks: pl.Series) -> pl.Series:
             line
             for block in mine
             if not block["muted"]
-            for line in revisions.as_lines(
+            for line in worddiff.as_lines(
                 [(piece["op"], piece["words"]) for piece in block["pieces"]]
             )
         )

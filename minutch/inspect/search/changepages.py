@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import polars as pl
 
-from minutch.cycle.owntext.revisions import ADDED, REMOVED
+from minutch.cycle.owntext.worddiff import ADDED, REMOVED
 from minutch.inspect.search.pages import history_of, page
 from minutch.terminal import counted, visible_line
 from minutch.web import cells, frame

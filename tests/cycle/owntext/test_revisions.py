@@ -81,16 +81,86 @@ def test_what_changes_once_on_all_pages_is_no_habit() -> None:
     assert {why for lines in found.values() for why in lines.values()} == {None}
 
 
-def test_two_visits_mute_numbers_that_nearly_all_pages_change_and_no_words() -> None:
+def test_two_visits_mute_numbers_that_nearly_all_pages_change_but_no_prices() -> None:
     found = told(*site(5, 2, "Viewed {page}{visit}1 times"), *site(1, 2, "Version {visit}.1"))
     assert {why for (page, _), lines in found.items() for why in lines.values()} <= {HABIT, None}
     assert found[4, 1] == {"Viewed 401 times": HABIT, "Viewed 411 times": HABIT}
     assert found[5, 1] == {"Version 0.1": None, "Version 1.1": None}
-    few = told(*site(4, 2, "Viewed {page}{visit}1 times"))
+    few = told(*site(2, 2, "Viewed {page}{visit}1 times"))
     assert {why for lines in few.values() for why in lines.values()} == {None}
+    for dearer in ("Price: {page}{visit}.10 EUR", "€ {page}{visit}.10"):
+        found = told(*site(9, 2, dearer))
+        assert len(found) == 9
+        assert {why for lines in found.values() for why in lines.values()} == {None}
+
+
+def pages_with(*ads: Sequence[str], edited: int = -1) -> list[list[list[Block]]]:
+    """Pages of three paragraphs, with what the visits have found after the first of them."""
+    return [
+        [
+            [
+                ("p", P.format(f"{page} first")),
+                ("p", text),
+                ("p", P.format(f"{page} second")),
+                ("p", P.format(f"{page} last" if page != edited or not visit else "edited")),
+            ]
+            for visit, text in enumerate(mine)
+        ]
+        for page, mine in enumerate(ads)
+    ]
+
+
+def test_two_visits_mute_what_takes_turns_with_what_other_pages_have_there() -> None:
+    turns = ["ab", "bc", "ca", "bb", "cb", "ac"]
+    found = told(*pages_with(*([f"Buy {ad} now" for ad in mine] for mine in turns), edited=2))
+    assert found[2, 1] == {
+        "Buy c now": HABIT, "Buy a now": HABIT, P.format("2 last"): None, P.format("edited"): None,
+    }  # fmt: skip
+    assert {why for (page, _), lines in found.items() if page != 2 for why in lines.values()} == {
+        HABIT
+    }
+    stock = [("In stock", "Sold out"), *[("In stock", "In stock")] * 4, ("Sold out", "Sold out")]
+    assert told(*pages_with(*stock)) == {(0, 1): {"In stock": None, "Sold out": None}}
+
+
+def test_two_visits_mute_what_is_quite_another_at_the_same_place_of_most_pages() -> None:
+    ads = [("abcdefgh"[page] * 3, "stuvwxyz"[page] * 3) for page in range(8)]
+    ads[5] = ("mmm", "mmm")
+    found = told(*pages_with(*ads, edited=2))
+    assert {why for (page, _), lines in found.items() if page != 2 for why in lines.values()} == {
+        HABIT
+    }
+    assert {line for line, why in found[2, 1].items() if why is None} == {
+        P.format("2 last"), P.format("edited"),
+    }  # fmt: skip
+
+
+def test_the_same_words_for_others_on_all_pages_are_an_edit() -> None:
     names = ["Ann", "Bea"]
     words = [[[("p", P.format(n)), ("q", f"{name} of {n}")] for name in names] for n in range(9)]
-    assert {why for lines in told(*words).values() for why in lines.values()} == {None}
+    found = told(*words)
+    assert len(found) == 9
+    assert {why for lines in found.values() for why in lines.values()} == {None}
+
+
+def test_a_title_that_was_edited_twice_is_no_habit() -> None:
+    pages = site(20, 3, "x")
+    pages[3] = [[("p", title), ("q", "x")] for title in ("One", "Two", "Three")]
+    found = told(*pages)
+    assert found == {(3, 1): {"One": None, "Two": None}, (3, 2): {"Two": None, "Three": None}}
+
+
+def test_a_long_list_that_stays_is_told_though_other_pages_have_turns_there() -> None:
+    names = [f"Name {letter}" for letter in "abcdefghijklmnopqrst"]
+    pages = [
+        [[("l", names[(7 * page + 3 * visit + n) % 20]) for n in range(3)] for visit in range(4)]
+        for page in range(8)
+    ]
+    every = [[("l", f"Page {name}") for name in names] for _ in range(4)]
+    every[2:] = [[*every[0][:5], ("l", "Page another"), *every[0][6:]]] * 2
+    found = told(*pages, every)
+    assert found.pop((8, 2)) == {"Page Name f": None, "Page another": None}
+    assert {why for lines in found.values() for why in lines.values()} <= {HABIT, FRAME}
 
 
 def test_advertisements_that_take_turns_are_a_habit_and_new_ones_in_their_place() -> None:

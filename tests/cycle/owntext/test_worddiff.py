@@ -1,4 +1,4 @@
-"""cycle.owntext.revisions: which words blocks have lost and got."""
+"""cycle.owntext.worddiff: which words blocks have lost and got."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.cycle.owntext.revisions import ADDED, REMOVED, SAME, as_lines, blocks, says_the_same
+from minutch.cycle.owntext.worddiff import ADDED, REMOVED, SAME, as_lines, blocks, says_the_same
 from tests.support.examples import examples
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=12).map(" ".join)
