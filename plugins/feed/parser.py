@@ -4,22 +4,31 @@ document.
 An entry's text is parsed by the parser for its type, its links relative to what the feed says
 (`xml:base`), and the place of content that is elsewhere is a link; author, tag, published,
 updated and feed go into its metadata. The feed itself has its description for text and no links.
-Unlike in Nutch, the content metadata of the feed and of the other entries stay as they are. Source:
-org.apache.nutch.parse.feed.FeedParser.
+Unlike in Nutch, the content metadata of the feed and of the other entries stay as they are. The
+index gets the fields author, tag, feed, publishedDate and updatedDate.
+
+Source: org.apache.nutch.parse.feed.FeedParser, org.apache.nutch.indexer.feed.FeedIndexingFilter.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
+
+import polars as pl
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import from_header
 from minutch.cycle.parse.dispatch import ParserFactory, ParserNotFound, run_parsers
 from minutch.errors import MinutchError, ParseError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
-from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.records.links import Outlink
+from minutch.plugin.columns import map_distinct
+from minutch.plugin.documents import Documents, Pages
+from minutch.plugin.points import IndexingFilter, Parse, Parser, ParseResult
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import Date, NutchDocument
+from minutch.records.links import Inlinks, Outlink
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import FAILED, FAILED_EXCEPTION, SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
@@ -27,6 +36,9 @@ from minutch.records.protocol import Content
 from ..lib_xml.feeds import FeedEntry, read_feed
 
 FEED, AUTHOR, TAG, PUBLISHED, UPDATED = "feed", "author", "tag", "published", "updated"
+_DATES = {PUBLISHED: "publishedDate", UPDATED: "updatedDate"}
+# Any 18 digits fit into 64 bits. Other parsers may leave other things under these names.
+_MILLISECONDS = re.compile("-?[0-9]{1,18}")
 
 
 class FeedParser(Parser):
@@ -122,3 +134,35 @@ def _entry_metadata(entry: FeedEntry, feed_link: str | None) -> Metadata:
     if entry.updated is not None:
         metadata.set(UPDATED, str(entry.updated))
     return metadata
+
+
+class FeedIndexingFilter(IndexingFilter):
+    """Adds the fields; see the module."""
+
+    def filter(
+        self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
+    ) -> NutchDocument | None:
+        metadata = parse.data.parse_meta
+        for name in (AUTHOR, TAG):
+            for value in metadata.get_values(name):
+                doc.add(name, value)
+        feed = metadata.get(FEED)
+        if feed is not None:
+            doc.add(FEED, feed)
+        for name, target in _DATES.items():
+            time = metadata.get(name)
+            if time is not None and _MILLISECONDS.fullmatch(time):
+                doc.add(target, Date(int(time)))
+        return doc
+
+    def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        for name in (AUTHOR, TAG):
+            values = pages.parse_values(name)
+            documents.add_rows(name, values["row"], values["value"])
+        documents.add(FEED, pages.parse_meta(FEED))
+        for name, target in _DATES.items():
+            times = map_distinct(
+                pages.parse_meta(name), lambda text: text if _MILLISECONDS.fullmatch(text) else None
+            )
+            documents.add(target, times.cast(pl.Int64).cast(pl.Datetime("ms")))
+        return None

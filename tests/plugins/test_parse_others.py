@@ -15,7 +15,7 @@ from minutch.cycle.parse.dispatch import ParserNotFound
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import FAILED, FAILED_TRUNCATED, SUCCESS
-from plugins.feed.indexing import FeedIndexingFilter
+from plugins.feed.parser import FeedIndexingFilter
 from tests.support.examples import tabled
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 
