@@ -54,7 +54,7 @@ _AT_ONCE: Final = {
 }
 """Which part has to change where there were two visits only."""
 _SLOTS: Final = 8
-_MANY: Final = 10
+_MANY: Final = 20
 _HALF: Final = 0.5
 _RARE: Final = 0.01
 _OFTEN: Final = 0.75
