@@ -455,11 +455,10 @@ def _summed(kinds: Ints, sums: Ints) -> tuple[Ints, Ints]:
 
 
 def _importance(frame: pl.DataFrame) -> Floats:
-    score = frame["score"].to_numpy().astype(np.float64)
+    score = np.nan_to_num(frame["score"].to_numpy().astype(np.float64))
     # Without a scoring plugin all pages but the seeds have none. They count as seeds do: counted as
     # next to nothing, they were never asked for again.
-    score = np.where(np.nan_to_num(score) == 0, 1.0, score)
-    found: Floats = np.clip(np.nan_to_num(score, posinf=_MOST_SCORE), 1 / _MOST_SCORE, _MOST_SCORE)
+    found: Floats = np.where(score == 0, 1.0, np.clip(score, 1 / _MOST_SCORE, _MOST_SCORE))
     return found
 
 

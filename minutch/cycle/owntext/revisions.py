@@ -34,7 +34,7 @@ where chance would not do it: not the same words for the same others, as when a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
+from math import exp, lgamma, log, log1p
 from typing import Final
 
 import polars as pl
@@ -48,13 +48,12 @@ LEAST_CHANCE: Final = 10
 """63rds of probability: a line that no more is likely to be main text has to be own by its site."""
 MOVING: Final = 0.4
 _PAGES: Final = 3
-_AT_ONCE: Final = {
-    "numbers": {"mask": 0.8},
-    "words": {"first": 0.8, "last": 0.8, "pool": MOVING},
-}
+_AT_ONCE: Final = {"numbers": {"mask": 0.8}, "words": {"first": 0.8, "last": 0.8, "pool": MOVING}}
 """Which part has to change where there were two visits only."""
 _SLOTS: Final = 8
+"""Lines of a place that are counted from above, and from below."""
 _MANY: Final = 20
+"""Lines of a list that is long."""
 _HALF: Final = 0.5
 _RARE: Final = 0.01
 _OFTEN: Final = 0.75
@@ -84,8 +83,6 @@ were others at the next, that of `segment`. `place` is that of "line", of "first
 words by which they differ; 0 of the others."""
 _EVER: Final = 2**32 - 1
 """The segment of counts of pages, each of them once."""
-
-
 _SHARED: Final = pl.struct("side", "place", "hash").hash()
 
 
@@ -160,9 +157,8 @@ def _with_swaps(found: pl.DataFrame) -> pl.DataFrame:
         )
         edit = pl.concat_str(less, more, separator="\n").hash() % _EVER
         pairs = pairs.select("at", "at_of", edit.alias(name))
-        both = pl.concat(
-            [pairs.select("at", name), pairs.select(pl.col("at_of").alias("at"), name)]
-        )
+        others = pairs.select(pl.col("at_of").alias("at"), name)
+        both = pl.concat([pairs.select("at", name), others])
         rows = found.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
         rows = rows.join(both, on="at", how="left", maintain_order="left")
         found = found.with_columns(rows[name].cast(pl.UInt32))
@@ -226,15 +222,13 @@ def counted(found: pl.DataFrame) -> pl.DataFrame:
         pages = there.group_by("site", "key", at).agg(pages=pl.col("page").n_unique())
         tables.append(pages.with_columns(kind=pl.lit(kind), segment=pl.lit(_EVER)))
     shared = found.filter("gone").group_by("site", "side", "place", "hash", "segment")
-    counts = shared.agg(pages=pl.col("page").n_unique()).with_columns(
-        key=_SHARED, kind=pl.lit("shared")
-    )
+    counts = shared.agg(pages=pl.col("page").n_unique())
     pages = found.group_by("site", "segment").agg(pages=pl.col("page").n_unique())
     every = found.group_by("site").agg(pages=pl.col("page").n_unique())
     every = every.with_columns(segment=pl.lit(_EVER))
     for table in (pages, every):
         tables.append(table.with_columns(kind=pl.lit("pages"), key=pl.lit(0)))
-    tables.append(counts)
+    tables.append(counts.with_columns(key=_SHARED, kind=pl.lit("shared")))
     zeros = ("place", "lines", "words", "numbers", "pages")
     return pl.concat(
         table.with_columns(
@@ -263,8 +257,7 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("kind")
     lines = counts.filter(kind == "line")
     usual = counts.filter(kind == "place").group_by("site").agg(pl.col("words", "lines").sum())
-    rate = (pl.col("words") + _USUAL["words"] * _WEIGHT) / (pl.col("lines") + _WEIGHT)
-    usual = usual.select("site", rate.alias("rate"))
+    usual = usual.select("site", rate=_rate("words", pl.col("words"), pl.col("lines")))
     # The same words for the same others on many pages are one edit of all: nothing takes turns.
     slot = ["site", "kind", "key", "segment"]
     is_edit = kind.is_in(["first", "last"]) & (pl.col("words") > _HALF * pl.sum("words").over(slot))
@@ -317,11 +310,9 @@ def _pools(lines: pl.DataFrame, sizes: pl.DataFrame, usual: pl.DataFrame) -> pl.
         lines=pl.col("lines") - pl.col("numbers"),
         pages="words",
     )
-    moving = (
-        _moving(counts.select(lines.columns), usual).filter("moving_words").rename({"key": "at"})
-    )
-    pooled = pooled.with_columns(at=pl.col("place").hash()).join(moving, on=["site", "at"])
-    return _at_places(pooled)
+    moving = _moving(counts.select(lines.columns), usual).filter("moving_words")
+    pooled = pooled.with_columns(at=pl.col("place").hash())
+    return _at_places(pooled.join(moving.rename({"key": "at"}), on=["site", "at"]))
 
 
 def _pages_of(lines: pl.DataFrame) -> pl.DataFrame:
@@ -370,27 +361,24 @@ def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
             is_habit &= ~kind.is_in(["first", "last"]) | (often >= _AT_ONCE[what]["first"])
         share = kind.replace_strict(_AT_ONCE[what], default=None)
         at_once = (turns == 1) & (often >= share)
-        judged += [is_habit.alias(f"moving_{what}"), at_once.fill_null(value=False).alias(what[:3])]
+        at_once = at_once.fill_null(value=False)
+        judged += [is_habit.alias(f"moving_{what}"), at_once.alias(f"at_once_{what}")]
     found = counts.group_by(of_key).agg(
         pl.col("lines", "words", "numbers").sum(), pl.col("pages").max(), *judged
     )
-    flags = ("moving_words", "moving_numbers", "wor", "num")
+    flags = ("moving_words", "moving_numbers", "at_once_words", "at_once_numbers")
     found = found.with_columns(pl.col(flags) & (pl.col("pages") >= _PAGES))
     return _by_chance(found, usual).select(HABITS.names())
 
 
 def _by_chance(found: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
-    """Adds to habits what has changed at once (`wor`, `num`), where chance would not do it."""
-    maybe = found.filter("wor").join(usual, on="site", how="left")
-    rare = [
-        _tail(words, lines, rate) <= _RARE
-        for words, lines, rate in maybe.select("words", "lines", "rate").iter_rows()
-    ]
-    maybe = maybe.filter(pl.Series(rare, dtype=pl.Boolean)).select("site", "kind", "key")
-    found = found.join(maybe.with_columns(rare=True), on=["site", "kind", "key"], how="left")
+    """Adds to habits what has changed at once; words, where chance would not do it."""
+    maybe = found.filter("at_once_words").join(usual, on="site", how="left")
+    rare = _rare(maybe, "words", "lines").select("site", "kind", "key", rare=True)
+    found = found.join(rare, on=["site", "kind", "key"], how="left")
     return found.with_columns(
         moving_words=pl.col("moving_words") | pl.col("rare").fill_null(value=False),
-        moving_numbers=pl.col("moving_numbers") | pl.col("num"),
+        moving_numbers=pl.col("moving_numbers") | pl.col("at_once_numbers"),
     )
 
 
@@ -481,19 +469,32 @@ def _own_habits(kind: str, mine: pl.DataFrame, places: pl.DataFrame) -> pl.DataF
     counts = pl.when(went < MOVING * others)
     went, others = counts.then(went).otherwise(0), counts.then(others).otherwise(0)
     rest = rest.filter((pl.col("times") > 2) | (others < _WEIGHT))
-    # A prior of _WEIGHT lines: one other page that changed once is no rate of 1.
-    rest = rest.with_columns(rate=(went + _USUAL[what] * _WEIGHT) / (others + _WEIGHT))
-    rare = [
-        _tail(times, turns, rate) <= _RARE
-        for times, turns, rate in rest.select("times", "turns", "rate").iter_rows()
-    ]
-    rest = rest.filter(pl.Series(rare, dtype=pl.Boolean)).select("page", "place", "key")
+    rest = _rare(rest.with_columns(rate=_rate(what, went, others)), "times", "turns")
     return mine.filter(changed).join(rest, on=["page", "place", "key"], how="semi").select("at")
 
 
-def _tail(times: int, turns: int, rate: float) -> float:
+def _rate(what: str, went: pl.Expr, lines: pl.Expr) -> pl.Expr:
+    """Which part of lines is usually another one."""
+    # A prior of _WEIGHT lines: one other page that changed once is no rate of 1.
+    return (went + _USUAL[what] * _WEIGHT) / (lines + _WEIGHT)
+
+
+def _rare(rows: pl.DataFrame, times: str, turns: str) -> pl.DataFrame:
+    """Returns the rows of which chance, at their `rate`, would bring no more than _RARE."""
+    found = [tail(*row) <= _RARE for row in rows.select(times, turns, "rate").iter_rows()]
+    return rows.filter(pl.Series(found, dtype=pl.Boolean))
+
+
+def tail(times: int, turns: int, rate: float) -> float:
     """Returns how probable it is that at least so many of some turns are changes."""
-    turns, times = min(turns, 64), min(times, 64)
-    return sum(
-        comb(turns, n) * rate**n * (1 - rate) ** (turns - n) for n in range(times, turns + 1)
-    )
+    if times <= turns * rate:  # as many as are to be expected: never rare
+        return 1.0
+    # By logarithms: of a place on thousands of pages the binomial coefficients are beyond a float.
+    ways = lgamma(turns + 1) - lgamma(times + 1) - lgamma(turns - times + 1)
+    term = exp(ways + times * log(rate) + (turns - times) * log1p(-rate))
+    found = 0.0
+    while times <= turns and term > found * 1e-12:  # each is less than the one before
+        found += term
+        term *= (turns - times) / (times + 1) * rate / (1 - rate)
+        times += 1
+    return found

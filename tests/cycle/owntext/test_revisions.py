@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import comb
 
 import polars as pl
 import pytest
@@ -289,3 +291,23 @@ def test_a_line_that_takes_turns_elsewhere_does_so_on_two_pages_with_other_boxes
     assert {why for (page, _), lines in found.items() for why in lines.values() if page > 3} == {
         HABIT
     }
+
+
+@pytest.mark.parametrize("turns", [1, 3, 64, 65, 200])
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
+def test_what_is_rare_of_few_lines_and_of_thousands(turns: int, rate: float) -> None:
+    for times in {0, 1, turns // 2, int(turns * rate) + 1, turns}:
+        exact = sum(
+            comb(turns, n) * Fraction(rate) ** n * (1 - Fraction(rate)) ** (turns - n)
+            for n in range(times, turns + 1)
+        )
+        if times > turns * rate:
+            assert revisions.tail(times, turns, rate) == pytest.approx(float(exact), 1e-6)
+        else:
+            assert exact > 0.2 and revisions.tail(times, turns, rate) == 1
+
+
+def test_what_half_of_all_lines_do_is_no_habit_of_a_place_on_many_pages() -> None:
+    """Beyond 64 lines all were taken for rare."""
+    assert revisions.tail(400, 1000, 0.5) == 1
+    assert revisions.tail(400, 1000, 0.3) < 1e-9 and revisions.tail(9000, 10_000, 0.5) < 1e-99
