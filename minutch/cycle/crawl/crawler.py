@@ -407,10 +407,8 @@ class Crawler:
         call = self.policy.fetch(segment) if is_fetch else self.calls.of_segment(step, segment)
         counters = self._step(step, call, self._fetch_properties() if is_fetch else {})
         if step == "fetch":
-            refused, listed = (
-                counters.get(Outcome.SKIPPED_REFUSED.label, 0),
-                counters.get("generated", 0),
-            )
+            refused = counters.get(Outcome.SKIPPED_REFUSED.label, 0)
+            listed = counters.get("generated", 0)
             self._is_refused = 0 < refused == listed
             self._asked += listed - counters.get(Outcome.SKIPPED_TAIL.label, 0)
         if step == "updatedb":
@@ -429,7 +427,7 @@ class Crawler:
         if self.context.watch is not None:
             self.context.watch.wait_while_paused()
         started = self.context.clock.monotonic()
-        with self.screen.running(name) as label:
+        with self.screen.running(name) as label, self.policy.pausing(name):
             context = self._context(extra or {}, label)
             result = self.perform(name, call, context)
             counters = result if isinstance(result, Counters) else result.counters

@@ -113,7 +113,9 @@ def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", **more: Any)
         [], overrides={"http.agent.name": "test", "mapreduce.job.reduces": "9"}
     )
     context = JobContext(conf.freeze(), jobs.clock, io.StringIO(), io.StringIO())
-    return Crawler(jobs.root / "crawl", options, context, perform=jobs.perform)
+    return Crawler(
+        jobs.root / "crawl", options, context, perform=jobs.perform, sleep=jobs.clock.advance
+    )
 
 
 def printed(run: Crawler) -> str:
@@ -183,6 +185,28 @@ def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> Non
     assert [call[1:] for call in jobs.calls if call[0] == "sitemap"] == [
         ("crawl/crawldb", SitemapOptions(urls=Path("maps"), threads=7)),
         *[("crawl/crawldb", SitemapOptions(hostdb=hostdb, threads=7))] * rounds,
+    ]
+
+
+def test_a_pause_lies_between_sitemaps_and_pages(jobs: Jobs) -> None:
+    """5 s, of which the steps in between have taken 1.5 s each."""
+    (jobs.root / "crawl/hostdb/current").mkdir(parents=True)
+    run = crawl(jobs, sitemaps=Path("maps"), sitemaps_from_hostdb="always")
+    happened: list[str] = []
+
+    def perform(name: str, call: partial[Any], context: JobContext) -> Any:
+        happened.append(name)
+        return jobs.perform(name, call, context)
+
+    def sleep(seconds: float) -> None:
+        happened.append(f"{seconds} s")
+        jobs.clock.advance(seconds)
+
+    run.perform, run.sleep = perform, sleep
+    run.run()
+    assert [name for name in happened if name in ("fetch", "sitemap") or name.endswith(" s")] == [
+        *["sitemap", "sitemap", "3.5 s", "fetch"],
+        *["0.0 s", "sitemap", "3.5 s", "fetch"],
     ]
 
 
