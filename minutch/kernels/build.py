@@ -8,11 +8,13 @@ each core, and one for the modules that are compiled for newer processors too. E
 kernels becomes an object file that stands for itself, as what it calls of other modules is compiled
 into it. `link` makes one library of them.
 
-A kernel is the C function `minutch_<module>_<name>(int64_t *result, ndarray type, words...) ->
-int32_t`: it takes integers as they are and arrays as the addresses of NumPy's array objects (struct
-PyArrayObject), whose data and sizes it hands on if they have the type and the kind of elements that
-the kernel wants; otherwise it returns WRONG_ARRAY. The library needs memcpy, memset and the like of
-the C library of its process, and nothing else.
+A kernel is the C function `minutch_<module>_<name>(int64_t *result, int64_t *words)`: its words are
+integers, and addresses of NumPy's array objects (struct PyArrayObject), whose data and sizes it
+takes. One more function, `library.CALL`, is what Python calls, for all of them: it makes words of
+Python's objects, if arrays have the type and the kind of elements that the kernel wants, and the
+other way round, and lets go of Python's lock meanwhile. What it needs of Python it is told by
+addresses (`native.CallWords`), so that the library needs memcpy, memset and the like of the C
+library of its process, and nothing else.
 """
 
 from __future__ import annotations
@@ -39,21 +41,11 @@ _TYPE, _DATA, _DIMENSIONS, _SIZES, _ELEMENTS, _FLAGS = 8, native.DATA_OFFSET, 24
 """Offsets in struct PyArrayObject: the object's type, elements, how many dimensions, their sizes,
 the dtype.
 """
+_OTHER_AT, _DIMENSIONS_AT = native.OTHER_AT, native.DIMENSIONS_AT
 _LETTER, _BYTE_ORDER = 25, 26
 """Offsets in struct PyArray_Descr."""
 _IN_ROWS_AND_ALIGNED: Final = 0x101
 _BIG: Final = ord(">")
-_LETTERS: Final = {
-    "uint8": "BB",
-    "int8": "bb",
-    "uint32": "II",
-    "int32": "ii",
-    "uint64": "LQ",
-    "int64": "lq",
-    "float32": "ff",
-    "bool": "??",
-}
-"""Kind of element → its letters: long and long long may have the same size."""
 _NEEDED: Final = {"memcpy", "memmove", "memset", "memcmp"}
 """The functions that the library needs of the process that loads it: functions of its C library."""
 _SOURCES: Final = Path(__file__).parents[2]
@@ -107,7 +99,7 @@ def write_objects(folder: str, processor: str, names: list[str]) -> None:
     for name in names:
         (Path(folder) / f"{name}.{_processor()}.o").write_bytes(compile_module(name))
     if library.modules()[0] in names and _processor() == library.BASELINE:
-        (Path(folder) / "mark.o").write_bytes(_emit(_mark()))
+        (Path(folder) / "call.o").write_bytes(_emit(_call_and_mark()))
 
 
 def _processor() -> str:
@@ -128,23 +120,18 @@ def compile_module(name: str) -> bytes:
     from llvmlite import binding as llvm
 
     kernels, callbacks = _all()
-    whole = llvm.parse_assembly(
-        _check()[1] if any(kernel.module == name for kernel in kernels) else ""
-    )
+    whole = llvm.parse_assembly("")
     for kernel in kernels:
         if kernel.module == name:
             entry = _entry(kernel)
             whole.link_in(llvm.parse_assembly(entry.inspect_llvm()))
-            whole.link_in(_with_words(kernel, entry.native_name))
+            whole.get_function(entry.native_name).name = library.symbol(kernel, _processor())
     for callback in callbacks:
         if callback.module == name:
             compiled = _numba().cfunc("void(int64)", **_options())(callback.function)
             whole.link_in(llvm.parse_assembly(compiled.inspect_llvm()))
             whole.get_function(compiled.native_name).name = library.symbol(callback, _processor())
-    # Nothing but the library's own symbols is exported: LLVM may inline the rest, and drop it.
-    for found in (*whole.functions, *whole.global_variables):
-        if not found.is_declaration and not found.name.startswith(library.PREFIX):
-            found.linkage = "internal"
+    _hide(whole)
     code = _emit(whole)
     called = {function.name for function in whole.functions if function.is_declaration}
     unknown = {symbol for symbol in called if not symbol.startswith("llvm.")} - _NEEDED
@@ -184,18 +171,32 @@ def _emit(module: Any) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def _mark() -> Any:
-    """A module with the digest of the sources that the library is made of."""
+def _hide(whole: Any) -> None:
+    """Export nothing but the library's own symbols: LLVM may inline the rest, and drop it."""
+    for found in (*whole.functions, *whole.global_variables):
+        if not found.is_declaration and not found.name.startswith(library.PREFIX):
+            found.linkage = "internal"
+
+
+def _call_and_mark() -> Any:
+    """A module with what Python calls, and the digest of the sources that the library is made
+    of.
+    """
     from llvmlite import binding as llvm
     from llvmlite import ir
 
+    compiled = _numba().cfunc("int64(int64, int64, int64)", **_options())(_caller())
+    whole = llvm.parse_assembly(compiled.inspect_llvm())
+    whole.get_function(compiled.native_name).name = library.CALL
     module = ir.Module()
     digest = ir.Constant(
         ir.ArrayType(ir.IntType(8), library.DIGEST_SIZE), bytearray(library.digest())
     )
     mark = ir.GlobalVariable(module, digest.type, library.MARK)
     mark.global_constant, mark.initializer = True, digest
-    return llvm.parse_assembly(str(module))
+    whole.link_in(llvm.parse_assembly(str(module)))
+    _hide(whole)
+    return whole
 
 
 @cache
@@ -230,7 +231,9 @@ def _all() -> tuple[list[native.Kernel], list[native.Callback]]:
 
 
 def _entry(kernel: native.Kernel) -> Any:
-    """The C function (where the result goes, address of words) -> 0 that calls a kernel."""
+    """The C function (where the result goes, address of words) that calls a kernel."""
+    if len(kernel.parameters) > native.MOST_WORDS:
+        raise MinutchError(f"{kernel.name} takes more than {native.MOST_WORDS} arguments")
     store64, returns = _primitive("store64"), kernel.result
     arguments, compiled = _arguments(kernel), _numba().njit(kernel.function, **_options())
 
@@ -239,33 +242,82 @@ def _entry(kernel: native.Kernel) -> Any:
             compiled(*arguments(words))
         else:
             store64(result, np.int64(compiled(*arguments(words))))
-        return 0
 
-    return _numba().cfunc("int32(int64, int64)", **_options())(entry)
+    return _numba().cfunc("void(int64, int64)", **_options())(entry)
 
 
-@cache
-def _check() -> tuple[str, str]:
-    """The C function that tells whether an object is an array of a kind: its name, and a module
-    with it.
+def _caller() -> Any:
+    """The function of Python's (an array with `native.CallWords`, address of arguments, their
+    number) -> object, or 0 with an error set.
     """
     load8, load32, load64 = map(_primitive, ("load8", "load32", "load64"))
+    call7, scratch64 = _primitive("call7"), _primitive("scratch64")
 
-    def is_array(array: Any, ndarray: Any, dimensions: Any, letter: Any, other: Any) -> Any:
+    def plain_word(address: Any, number: Any) -> Any:
+        return np.int64(load64(address + 8 * number))
+
+    def plain_is_array(array: Any, ndarray: Any, kind: Any) -> Any:
         if (
             np.int64(load64(array + _TYPE)) != ndarray
-            or np.int64(load32(array + _DIMENSIONS)) != dimensions
+            or np.int64(load32(array + _DIMENSIONS)) != kind >> _DIMENSIONS_AT
         ):
             return False
         dtype = np.int64(load64(array + _ELEMENTS))
         found = np.int64(load8(dtype + _LETTER))
         is_packed = np.int64(load32(array + _FLAGS)) & _IN_ROWS_AND_ALIGNED == _IN_ROWS_AND_ALIGNED
-        return (
-            is_packed and found in (letter, other) and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
-        )
+        is_kind = found == kind & 0xFF or found == kind >> _OTHER_AT & 0xFF
+        return is_packed and is_kind and np.int64(load8(dtype + _BYTE_ORDER)) != _BIG
 
-    compiled = _numba().cfunc("boolean(int64, int64, int64, int64, int64)", **_options())(is_array)
-    return compiled.native_name, compiled.inspect_llvm()
+    def plain_ask(function: Any, value: Any, other: Any) -> Any:
+        return call7(function, value, other, 0, 0, 0, 0, 0)
+
+    njit = _numba().njit(forceinline=True, **_options())
+    word, is_array, ask = map(njit, (plain_word, plain_is_array, plain_ask))
+
+    table_of = native.CallWords
+    wrong_at, count_at, result_at, array_at = map(
+        int, (table_of.WRONG, table_of.COUNT, table_of.RESULT, table_of.NDARRAY)
+    )
+    item, as_integer, error, new_reference = map(
+        int, (table_of.TUPLE_ITEM, table_of.AS_INTEGER, table_of.ERROR, table_of.NEW_REFERENCE)
+    )
+    let_go, entry, take_back, as_object = map(
+        int, (table_of.LET_GO, table_of.ENTRY, table_of.TAKE_BACK, table_of.AS_OBJECT)
+    )
+    first, most = int(table_of.ARGUMENTS), native.MOST_WORDS
+
+    def call(array: Any, arguments: Any, count: Any) -> Any:
+        table = np.int64(load64(array + _DATA))
+        words, result = scratch64(most), scratch64(1)
+        if count != word(table, count_at):
+            return ask(word(table, new_reference), word(table, wrong_at), 0)
+        at, used = first, 0
+        for number in range(count):
+            given = word(arguments, number)
+            record, fields = word(table, at), word(table, at + 1)
+            at += 2
+            if record != 0 and np.int64(load64(given + _TYPE)) != record:
+                return ask(word(table, new_reference), word(table, wrong_at), 0)
+            for field in range(fields):
+                value, kind = given, word(table, at)
+                at += 1
+                if record != 0:
+                    value = ask(word(table, item), given, field)
+                if kind == 0:
+                    value = ask(word(table, as_integer), value, 0)
+                    if value == -1 and ask(word(table, error), 0, 0) != 0:
+                        return np.int64(0)
+                elif not is_array(value, word(table, array_at), kind):
+                    return ask(word(table, new_reference), word(table, wrong_at), 0)
+                words[used] = value
+                used += 1
+        result[0] = word(table, result_at)
+        state = ask(word(table, let_go), 0, 0)
+        ask(word(table, entry), np.int64(result.ctypes.data), np.int64(words.ctypes.data))
+        ask(word(table, take_back), state, 0)
+        return ask(word(table, as_object), result[0], 0)
+
+    return call
 
 
 def _primitive(name: str) -> Any:
@@ -329,42 +381,6 @@ def _arguments(kernel: native.Kernel) -> Any:
         return result(types.int64), codegen
 
     return intrinsic(arguments)
-
-
-def _with_words(kernel: native.Kernel, entry: str) -> Any:
-    """A module with the kernel's C function: it has as many parameters as there are words, and
-    calls its entry.
-    """
-    from llvmlite import binding as llvm
-    from llvmlite import ir
-
-    word, status = ir.IntType(64), ir.IntType(32)
-    module = ir.Module()
-    callee = ir.Function(module, ir.FunctionType(status, [word] * 2), entry)
-    check = ir.Function(module, ir.FunctionType(ir.IntType(8), [word] * 5), _check()[0])
-    names = kernel.parameters
-    kind = ir.FunctionType(status, [word] * (2 + len(names)))
-    function = ir.Function(module, kind, library.symbol(kernel, _processor()))
-    result, ndarray, *words = function.args
-    builder = ir.IRBuilder(function.append_basic_block())
-    room = builder.alloca(ir.ArrayType(word, len(names)))
-    for number, (name, value) in enumerate(zip(names, words, strict=True)):
-        builder.store(
-            value, builder.gep(room, [ir.Constant(status, 0), ir.Constant(status, number)])
-        )
-        if name in native.SHAPES:
-            shape = native.SHAPES[name]
-            wanted = [
-                ir.Constant(word, n)
-                for n in (shape.dimensions, *map(ord, _LETTERS[shape.dtype.name]))
-            ]
-            is_right = builder.call(check, [value, ndarray, *wanted])
-            with builder.if_then(
-                builder.icmp_unsigned("==", is_right, ir.Constant(ir.IntType(8), 0)), likely=False
-            ):
-                builder.ret(ir.Constant(status, native.WRONG_ARRAY))
-    builder.ret(builder.call(callee, [result, builder.ptrtoint(room, word)]))
-    return llvm.parse_assembly(str(module))
 
 
 if __name__ == "__main__":

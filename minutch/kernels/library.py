@@ -135,28 +135,24 @@ def _fits(value: Any, shape: Any) -> bool:
     return bool(value.dtype == shape.dtype and value.ndim == shape.dimensions)
 
 
-def function_of(kernel: Any) -> Callable[..., int]:
-    """The substitute for the C function of a `native.Kernel`: takes the same, and returns the same
-    status.
-    """
+def function_of(kernel: Kernel) -> Callable[..., Any]:
+    """The substitute for what calls a compiled kernel: takes the same, and returns the same."""
     with _making:
         function = _interpreted(kernel.function)
-    shapes = kernel.shapes()
+    shapes, result = kernel.shapes(), kernel.result
 
-    def run(result: int, ndarray: int, *args: Any) -> int:
+    def run(*args: Any) -> Any:
         given = []
-        for value, shape in zip(args, shapes, strict=True):
+        for value, shape in zip(kernel.apart(args), shapes, strict=True):
             if shape is None:
                 given.append(_NUMBERS["int64"](value))
             elif _fits(value, shape):
                 given.append(_Array(value))
             else:
-                return int(kernel.WRONG)
+                return kernel.WRONG
         with np.errstate(over="ignore"):  # compiled uint64 wraps silently
             found = function(*kernel.together(given))
-        if found is not None:
-            ctypes.c_int64.from_address(result).value = _NUMBERS["int64"](found)
-        return 0
+        return {"None": lambda _: None, "Bool": bool, "Int": _NUMBERS["int64"]}[result](found)
 
     return run
 
@@ -167,6 +163,8 @@ PREFIX: Final = "minutch_"
 """The prefix of the library's own symbols."""
 MARK: Final = PREFIX + "digest"
 """The symbol of the digest of the sources."""
+CALL: Final = PREFIX + "call"
+"""The symbol of what Python calls."""
 DIGEST_SIZE: Final = 16
 BASELINE: Final = "x86-64" if platform.machine().lower() in {"x86_64", "amd64"} else "generic"
 """The processor that all kernels are compiled for, by LLVM's name."""
@@ -264,15 +262,57 @@ def _mark(found: ctypes.CDLL) -> bytes:
     return bytes((ctypes.c_char * DIGEST_SIZE).in_dll(found, MARK))
 
 
+class _Method(ctypes.Structure):
+    """struct PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_FASTCALL: Final = 0x80
+"""METH_FASTCALL."""
+_AS_OBJECT: Final = {
+    "None": "Py_NewRef",
+    "Bool": "PyBool_FromLong",
+    "Int": "PyLong_FromLongLong",
+}
+"""A kernel's result → what makes an object of it."""
+_methods: list[_Method] = []
+"""Kept for ever: functions of Python's hold their addresses."""
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 def find_kernel(kernel: Kernel) -> Any:
-    """The C function of a kernel, or what stands for it where kernels are interpreted."""
+    """What calls a kernel, or what stands for it where kernels are interpreted."""
     loaded = load()
     if loaded is None:
         return function_of(kernel)
     is_faster = kernel.module in FASTER_ON_NEWER and is_newer()
-    found = loaded[symbol(kernel, NEWER if is_faster else BASELINE)]
-    found.restype, found.argtypes = ctypes.c_int32, kernel.types()
-    return found
+    name = symbol(kernel, NEWER if is_faster else BASELINE)
+    python = ctypes.pythonapi
+    table = kernel.table(
+        entry=_address(loaded[name]),
+        as_integer=_address(python.PyLong_AsUnsignedLongLongMask),
+        as_object=_address(getattr(python, _AS_OBJECT[kernel.result])),
+        error=_address(python.PyErr_Occurred),
+        tuple_item=_address(python.PyTuple_GetItem),
+        new_reference=_address(python.Py_NewRef),
+        let_go=_address(python.PyEval_SaveThread),
+        take_back=_address(python.PyEval_RestoreThread),
+    )
+    method = _Method(name.encode(), _address(loaded[CALL]), _FASTCALL, None)
+    _methods.append(method)
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", python)
+    )
+    return make(ctypes.addressof(method), table, None)
 
 
 @cache

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum, auto
 from functools import cache, update_wrapper
 from itertools import islice
 from typing import (
@@ -133,18 +134,56 @@ SHAPES: dict[str, Shape] = {
 }
 """Name of an array's type → its shape."""
 SCALARS = ("Int", "Bool")
-WRONG_ARRAY: Final = 1
-"""The status of a kernel's function for an argument that is no array of the right kind."""
+LETTERS: Final = {
+    "uint8": "BB",
+    "int8": "bb",
+    "uint32": "II",
+    "int32": "ii",
+    "uint64": "LQ",
+    "int64": "lq",
+    "float32": "ff",
+    "bool": "??",
+}
+"""Kind of element → its letters: long and long long may have the same size."""
+OTHER_AT: Final = 8
+DIMENSIONS_AT: Final = 16
+"""Bits of the word that says which kind of array an argument is: a letter, another one, how many
+dimensions.
+"""
 DATA_OFFSET: Final = 16
 """The offset of the pointer to the elements in struct PyArrayObject."""
-_NDARRAY = id(np.ndarray)
-_RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": bool, "Int": int}
+MOST_WORDS: Final = 64
+"""Arguments of a kernel, those in records counted apart."""
+WRONG: Final = ...
+"""What a call returns whose arguments are none of the kernel's."""
+
+
+class CallWords(IntEnum):
+    """The places of words in the array by which a kernel is called. Then come, for each argument,
+    the type of the record that it is or 0, how many fields, and what each is: 0, or a kind of
+    array.
+    """
+
+    ENTRY = 0
+    COUNT = auto()
+    RESULT = auto()
+    """What the kernel's result is before it says one."""
+    WRONG = auto()
+    NDARRAY = auto()
+    AS_INTEGER = auto()
+    AS_OBJECT = auto()
+    ERROR = auto()
+    TUPLE_ITEM = auto()
+    NEW_REFERENCE = auto()
+    LET_GO = auto()
+    TAKE_BACK = auto()
+    ARGUMENTS = auto()
 
 
 class Kernel:
     """A compiled function, loaded when it is first called."""
 
-    WRONG: Final = WRONG_ARRAY
+    WRONG: Final = WRONG
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -153,7 +192,7 @@ class Kernel:
         # Annotations are strings here: the names of types.
         *arguments, result = function.__annotations__.values()
         self._records: list[Any] = [_record(function, name) for name in arguments]
-        self._has_records = any(self._records)
+        self.arity = len(self._records)
         self.parameters: tuple[str, ...] = tuple(
             name
             for argument, record in zip(arguments, self._records, strict=True)
@@ -161,30 +200,20 @@ class Kernel:
         )
         self.result: str = result
         self._is_array = [name not in SCALARS for name in self.parameters]
-        self._convert = _RESULTS[result]
         self._native: Any = None
 
     def __call__(self, *args: Any) -> Any:
         if self._native is None:
             self._native = self._load()
-        if self._has_records:
-            args = self.apart(args)
-        if len(args) != len(self.parameters):
-            self._fail(args)
-        # An array goes as its object's address: the function that `build` makes checks it and reads
-        # data and sizes.
-        result = ctypes.c_int64()
         try:
-            status = self._native(ctypes.addressof(result), _NDARRAY, *args)
-        except ctypes.ArgumentError:  # NumPy's integers
-            words = [
-                value if is_array else int(value)
-                for value, is_array in zip(args, self._is_array, strict=True)
-            ]
-            status = self._native(ctypes.addressof(result), _NDARRAY, *words)
-        if status:
+            found = self._native(*args)
+        except TypeError:  # numbers that int() makes integers of, as NumPy's truth values
+            fields = zip(self.apart(args), self._is_array, strict=True)
+            words = [value if is_array else int(value) for value, is_array in fields]
+            found = self._native(*self.together(words))
+        if found is WRONG:
             self._fail(args)
-        return self._convert(result.value)
+        return found
 
     def _load(self) -> Any:
         from minutch.kernels.library import find_kernel
@@ -193,7 +222,9 @@ class Kernel:
         return find_kernel(self)
 
     def apart(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments with the fields of records instead of them: as many as `parameters`."""
+        """The arguments with the fields of records instead of them: as many as `parameters`. Raises
+        TypeError.
+        """
         if len(args) != len(self._records):
             self._fail(args)
         found: list[Any] = []
@@ -218,12 +249,19 @@ class Kernel:
         """The shape of each parameter; None for numbers."""
         return [SHAPES.get(name) for name in self.parameters]
 
-    def types(self) -> list[Any]:
-        """The types that ctypes hands to the C function: where the result goes, the type of arrays,
-        the arguments.
-        """
-        words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
-        return [ctypes.c_void_p, ctypes.c_void_p, *words]
+    def table(self, **addresses: int) -> I64:
+        """What the library needs to call it: a `CallWords`, some of whose words are addresses."""
+        found = {CallWords[name.upper()]: address for name, address in addresses.items()} | {
+            CallWords.COUNT: self.arity,
+            CallWords.RESULT: id(None) if self.result == "None" else 0,
+            CallWords.WRONG: id(WRONG),
+            CallWords.NDARRAY: id(np.ndarray),
+        }
+        words, shapes = [found[place] for place in sorted(found)], iter(self.shapes())
+        for record in self._records:
+            fields = [*islice(shapes, len(record._fields) if record else 1)]
+            words += [id(record) if record else 0, len(fields), *map(_word_of, fields)]
+        return np.array(words, np.int64)
 
     def _fail(self, args: Sequence[Any]) -> NoReturn:
         """Raise the error for arguments that are not those which the kernel takes."""
@@ -231,6 +269,14 @@ class Kernel:
         raise TypeError(
             f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}"
         )
+
+
+def _word_of(shape: Shape | None) -> int:
+    """The word for a field of a `CallWords`."""
+    if shape is None:
+        return 0
+    letter, other = map(ord, LETTERS[shape.dtype.name])
+    return letter | other << OTHER_AT | shape.dimensions << DIMENSIONS_AT
 
 
 class Callback:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from minutch.errors import MinutchError
-from minutch.kernels import library, link, native, sequencefile, simhash, sort
+from minutch.kernels import library, link, native, scan, sequencefile, simhash, sort
+from minutch.kernels.blocks import BOX_ROW, find_places
 from minutch.kernels.native import Kernel
 from tests.kernels import starts
 from tests.support.golden import PROJECT
@@ -59,6 +60,29 @@ def test_records_of_arrays_are_taken_as_such_alone() -> None:
             sequencefile.put_in(records, more, rows, before, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="put_in: expected"):
         sequencefile.put_in(*records, *more, rows, before, *out)  # type: ignore[call-arg]
+
+
+def test_numbers_are_integers_or_what_can_be_made_one() -> None:
+    page, rows = np.frombuffer(b"a 'b' <meta name=c>", np.uint8), np.zeros((4, 4), np.int64)
+    places = np.zeros(3, np.int64)
+    for number in (3, np.int64(3), np.uint8(3), np.float32(3.5), True, np.bool_(True), 1 << 64 | 3):
+        scan.find_names(page, number, len(page), places)  # type: ignore[arg-type]
+    for wrong in (None, rows):
+        with pytest.raises(TypeError):
+            scan.find_names(page, wrong, len(page), places)  # type: ignore[arg-type]
+
+
+def test_calls_keep_no_references_and_lose_none() -> None:
+    lengths, at = np.array([3, 4], np.int32), np.empty(2, np.int64)
+    held = (lengths, at, None, ...)
+    before = [sys.getrefcount(one) for one in held]
+    for _ in range(1000):
+        sequencefile.running_sum(lengths, at)
+        find_places(*np.empty((2, 0, BOX_ROW), np.int64), *np.empty((2, 0), np.int64))
+        with pytest.raises(TypeError):
+            sequencefile.running_sum(lengths, lengths)  # type: ignore[arg-type]
+    after = [sys.getrefcount(one) for one in held]
+    assert np.abs(np.subtract(after, before)).max() < 100
 
 
 def test_arrays_that_cant_be_written_can_be_read() -> None:
