@@ -104,12 +104,12 @@ class Metadata(dict[str, list[str]], Writable):
 
     def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
         """Returns the first value of `name`, as Metadata.get does in Nutch."""
-        values = super().get(name)
+        values = dict.get(self, name)
         return values[0] if values else default
 
     def get_values(self, name: str) -> list[str]:
         """Returns all values of `name` in order, as Metadata.getValues does in Nutch."""
-        return super().get(name) or []
+        return dict.get(self, name) or []
 
     def field(self, name: str) -> str | None:
         """Returns the first value of a header field, whatever the case of its name (RFC 9110, 5.1):
@@ -121,14 +121,14 @@ class Metadata(dict[str, list[str]], Writable):
     def field_values(self, name: str) -> list[str]:
         """Returns all values of a header field in order, whatever the case of its name."""
         folded, size = name.lower(), len(name)
-        return [
-            value
-            for key, values in self.items()
-            if len(key) == size
-            # Only ASCII is folded: field names are tokens.
-            and (key == name or (key.lower() == folded and key.isascii() and name.isascii()))
-            for value in values
-        ]
+        found: list[str] = []
+        for key, values in self.items():
+            if len(key) == size and (
+                # Only ASCII is folded: field names are tokens.
+                key == name or (key.lower() == folded and key.isascii() and name.isascii())
+            ):
+                found += values
+        return found
 
     def add(self, name: str, value: str) -> None:
         """Adds a value to `name`."""

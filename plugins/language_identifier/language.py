@@ -138,8 +138,9 @@ class HTMLLanguageParser(HtmlParseFilter):
             yield from (values[0] for values in metas if values[place] == name)
 
     def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | None:
-        text = f"{parse.data.title} {parse.text}"
-        text = text[: self._length] if self._length != -1 else text
+        length = self._length
+        text = f"{parse.data.title} {parse.text[:length] if length >= 0 else parse.text}"
+        text = text[:length] if length != -1 else text
         if not any(map(str.isalpha, text)):
             return None
         if not self._only_certain:

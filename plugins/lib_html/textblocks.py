@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -233,6 +234,8 @@ _PLAIN: Final = re.compile(
     r"https?://([a-z0-9.-]++)(?::\d*+)?(/[!-\"$->@-~]*+)?(?:\?([!-\"$-~]*+))?"
 )
 _WORD: Final = re.compile(rb"[a-z]{1,30}|\d{4,}")
+_LONGEST: Final = 256
+"""Characters of hosts and paths whose tokens are remembered."""
 
 
 def _bytes(text: str) -> bytes:
@@ -253,22 +256,44 @@ def _parts(url: str) -> tuple[str, str, str]:
     return parts.hostname or "", path, parts.query
 
 
+@lru_cache(maxsize=1024)
+def _tokens_of_host(host: str) -> tuple[int, ...]:
+    return tuple(_token(b"h:" + label[:20]) for label in _bytes(host).split(b".")[:-1])
+
+
+@lru_cache(maxsize=4096)
+def _tokens_of_step(step: bytes, place: int) -> tuple[int, ...]:
+    """Those of a step in the path of a URL: its words, and how many there are."""
+    words = _WORD.findall(step)
+    found = {b"u:" + (b"#" if word.isdigit() else word) for word in words[:12]}
+    return *map(_token, found), _token(b"u%d:%d" % (place, min(len(words), 6)))
+
+
+def _tokens_of_url(url: str) -> set[int]:
+    host, path, query = _parts(url)
+    steps = [step for step in _bytes(path.lower()).split(b"/") if step]
+    of_host = _tokens_of_host if len(host) < _LONGEST else _tokens_of_host.__wrapped__
+    of_step = _tokens_of_step if len(path) < _LONGEST else _tokens_of_step.__wrapped__
+    found = {_token(b"ud:%d" % min(len(steps), 6)), *of_host(host)}
+    for place, step in enumerate(steps[:8]):
+        found.update(of_step(step, min(place, 3)))
+    if steps:
+        found.add(_token(b"u0:" + steps[0][:20]))
+        found.add(_token(b"ul:%d" % min(len(_WORD.findall(steps[-1])), 8)))
+    names = [_bytes(one.split("=")[0].lower())[:20] for one in query.split("&")[:6]]
+    found.update(_token(b"q:" + name) for name in names)
+    return found
+
+
+def _token(name: bytes) -> int:
+    return crc32(name) & ((1 << kernels.BITS) - 1)
+
+
 def page_tokens(url: str, markup: bytes) -> np.ndarray:
     """Tokens of the page as a whole, beyond those of its tree: what its URL, its structured data
     and its head call it.
     """
-    host, path, query = _parts(url)
-    found = {b"h:" + label[:20] for label in _bytes(host).split(b".")[:-1]}
-    steps = [step for step in _bytes(path.lower()).split(b"/") if step]
-    for place, step in enumerate(steps[:8]):
-        words = _WORD.findall(step)
-        found.update(b"u:" + (b"#" if word.isdigit() else word) for word in words[:12])
-        found.add(b"u%d:%d" % (min(place, 3), min(len(words), 6)))
-    found.add(b"ud:%d" % min(len(steps), 6))
-    if steps:
-        found.add(b"u0:" + steps[0][:20])
-        found.add(b"ul:%d" % min(len(_WORD.findall(steps[-1])), 8))
-    found.update(b"q:" + _bytes(one.split("=")[0].lower())[:20] for one in query.split("&")[:6])
+    found: set[bytes] = set()
     page, places = np.frombuffer(markup, np.uint8), np.empty(3, np.int64)
     find_names(page, 0, _HEAD, places)
     (at, *others), found_types = places.tolist(), 0
@@ -289,5 +314,5 @@ def page_tokens(url: str, markup: bytes) -> np.ndarray:
             )
         if value is not None:
             found.add(letter + value[1].lower())
-    tokens = [crc32(word) & ((1 << kernels.BITS) - 1) for word in sorted(found)]
-    return np.array(tokens, np.int64) + (1 << kernels.BITS)
+    tokens = _tokens_of_url(url).union(map(_token, found))
+    return np.array([*tokens], np.int64) + (1 << kernels.BITS)

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from threading import Lock
 from typing import Any, Final
 
@@ -342,9 +341,11 @@ class Copier:
                 room, ends = np.empty(2 * len(room), np.uint8), np.empty(2 * len(ends), np.int64)
             if len(room) <= _MOST_KEPT:
                 self._room, self._ends = room, ends
-            bounds = [0, *ends[:count].tolist()]
+            if not count:
+                return []
+            bounds = ends[:count].tolist()
             data = room[: bounds[-1]].tobytes()
-        return [data[start:end] for start, end in pairwise(bounds)]
+        return [data[start:end] for start, end in zip([0, *bounds], bounds, strict=False)]
 
 
 def names_of(
@@ -379,8 +380,10 @@ class ValueFinder:
     def find(self, root: LexborNode | None) -> Iterator[tuple[str, ...]]:
         """Yields the values of each element, in order; those that are not there are empty."""
         if self.asked is not None:
-            values = map(bytes.decode, self._copier.copied(find_values, root, *self.asked))
-            yield from zip(*[values] * len(self._attributes), strict=True)
+            found = self._copier.copied(find_values, root, *self.asked)
+            if found:
+                values = map(bytes.decode, found)
+                yield from zip(*[values] * len(self._attributes), strict=True)
         elif root is not None:
             for node in root.css(self._selector):
                 own = node.attributes
