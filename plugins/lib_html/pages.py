@@ -246,6 +246,12 @@ class HtmlPages:
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
         metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
         metadata.add_all(tags.general_tags)
+        text: str | bytes = "" if tags.no_index else page.text
+        if text_of is not None and not tags.no_index:
+            text = text_of(markup, page)
+        elif self._text_of is not None and not tags.no_index:
+            found = self._main_text(self._text_of, content.base, markup, document, metadata)
+            text = found or text
         data = ParseData(
             status=_status(tags),
             title="" if tags.no_index else page.title or title_in_body(document),
@@ -255,14 +261,8 @@ class HtmlPages:
             content_meta=content.metadata,
             parse_meta=metadata,
         )
-        text: str | bytes = page.text
-        if text_of is not None and not tags.no_index:
-            text = text_of(markup, page)
-        elif self._text_of is not None and not tags.no_index:
-            found = self._main_text(self._text_of, content.base, markup, document, metadata)
-            text = found or text
-        parse = Parse("" if tags.no_index else text, data)
-        result = self._filters.filter(content, ParseResult.of(content.url, parse), tags, document)
+        result = ParseResult.of(content.url, Parse(text, data))
+        result = self._filters.filter(content, result, tags, document)
         if tags.no_cache:
             for parse in result.values():
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)

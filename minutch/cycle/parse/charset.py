@@ -85,14 +85,14 @@ _IN_CONTENT: Final = re.compile(
 )
 
 
-def declared_charset(data: bytes) -> Charset | None:
-    """Returns the charset that a meta element names; a page that can be read so far is not in
-    UTF-16, so that means UTF-8.
+def declared_labels(data: bytes) -> Iterator[str]:
+    """Yields the labels that meta elements name, in their order; those after an unknown one count,
+    too.
     """
     head, at = data[:PRESCAN_BYTES], 0
     # Spares the prescan on most pages whose header has spoken of none.
     if b"charset" not in head.lower():
-        return None
+        return
     while (tag := _TAG.search(head, at)) is not None:
         at = tag.end()
         if tag[1] is None:
@@ -102,22 +102,12 @@ def declared_charset(data: bytes) -> Charset | None:
             at = match.end()
             # Of attributes with one name the first counts.
             attributes.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
-        for label in _labels(attributes):
-            # An unknown label passes the turn to the next meta element.
-            found = lookup(label.decode("latin-1"))
-            if found is not None:
-                return UTF_8 if found.is_wide else _INSTEAD.get(found.codec, found)
-    return None
-
-
-def _labels(attributes: dict[bytes, bytes]) -> Iterator[bytes]:
-    """Yields the label that a meta element names, if it names one."""
-    if b"charset" in attributes:
-        yield attributes[b"charset"]
-    elif attributes.get(b"http-equiv", b"").lower() == b"content-type":
-        match = _IN_CONTENT.search(attributes.get(b"content", b""))
-        if match is not None:
-            yield match[1] or match[2] or match[3] or b""
+        label = attributes.get(b"charset")
+        if label is None and attributes.get(b"http-equiv", b"").lower() == b"content-type":
+            named = _IN_CONTENT.search(attributes.get(b"content", b""))
+            label = named and (named[1] or named[2] or named[3])
+        if label:
+            yield label.decode("latin-1")
 
 
 _LONGEST_KEPT: Final = 128
@@ -189,78 +179,102 @@ class CharsetDetector:
         self, data: bytes, header: str | None = None, media_type: str = "", url: str = ""
     ) -> tuple[Charset, Clue]:
         """The same, and what has told it."""
-        marked = byte_order_mark(data)
-        if marked:
-            return marked, Clue.MARK
+        for label, clue in self._told(data, header, media_type, url):
+            if (found := lookup(label)) is not None:
+                if clue is Clue.META:  # it could be read, so the page is not in UTF-16
+                    found = UTF_8 if found.is_wide else _INSTEAD.get(found.codec, found)
+                return found, clue
+        return self.default, Clue.DEFAULT
+
+    def _told(
+        self, data: bytes, header: str | None, media_type: str, url: str
+    ) -> Iterator[tuple[str, Clue]]:
+        """Yields what the page is said to be in, by the rules above."""
+        if marked := _mark(data):
+            yield marked, Clue.MARK
         # Nutch's EncodingDetector.autoDetectClues: from 5 bytes, of these types.
         if self._confidence >= 0 and media_type in _DETECTABLE and len(data) > 4:
-            guess = guess_content(data, url)
-            if guess and guess[1] >= self._confidence:
-                return guess[0], _clue(guess[1])
-        if header and (declared := from_header(header)):
-            return declared, Clue.HEADER
+            for guess, confidence in guessed_labels(data, url):
+                if confidence < self._confidence:
+                    break
+                yield guess, _clue(confidence)
+        if header and (label := _header_label(header)):
+            yield label, Clue.HEADER
         # Plain ASCII is the same in all of them: no declaration is worth a look.
-        is_open = media_type == _XHTML and _NON_ASCII.search(data)
-        if is_open and (declared := _of_xml(data)):
-            return declared, Clue.META
-        if declared := declared_charset(data):
-            return declared, Clue.META
-        found = guess_content(data, url) if self._detects else None
-        return (found[0], _clue(found[1])) if found else (self.default, Clue.DEFAULT)
+        if (
+            media_type == _XHTML
+            and _NON_ASCII.search(data)
+            and (xml := _XML.match(data, 0, PRESCAN_BYTES))
+        ):
+            yield xml[1].decode("ascii"), Clue.META
+        for declared in declared_labels(data):
+            yield declared, Clue.META
+        if self._detects:
+            for guess, confidence in guessed_labels(data, url):
+                yield guess, _clue(confidence)
 
 
 def _clue(confidence: int) -> Clue:
     return Clue.GUESS if confidence == GUESSED else Clue.CONTENT
 
 
+def _mark(data: bytes) -> str | None:
+    return next((name for mark, name in _MARKS if data.startswith(mark)), None)
+
+
 def byte_order_mark(data: bytes) -> Charset | None:
     """Returns the charset that the first bytes of a document name; None if they do not."""
-    for mark, name in _MARKS:
-        if data.startswith(mark):
-            return LABELS[name]
-    return None
+    name = _mark(data)
+    return None if name is None else LABELS[name]
 
 
 def from_header(value: str) -> Charset | None:
     """Returns the charset that a Content-Type header names, None if unknown."""
+    return lookup(_header_label(value) or "")
+
+
+def _header_label(value: str) -> str | None:
     # Headers of 64 KB each would fill the cache with megabytes.
-    return _kept_from_header(value) if len(value) <= _LONGEST_KEPT else _from_header(value)
+    return _kept_label(value) if len(value) <= _LONGEST_KEPT else _label(value)
 
 
-def _from_header(value: str) -> Charset | None:
-    label = parameters(value).get("charset")
-    return None if label is None else lookup(label)
+def _label(value: str) -> str | None:
+    return parameters(value).get("charset")
 
 
-_kept_from_header = lru_cache(maxsize=512)(_from_header)
+_kept_label = lru_cache(maxsize=512)(_label)
 
 
-def guess_content(data: bytes, url: str = "") -> tuple[Charset, int] | None:
-    """Guesses the charset by the bytes themselves, with a confidence from 0 to 100; None for plain
-    ASCII.
+def guessed_labels(data: bytes, url: str = "") -> Iterator[tuple[str, int]]:
+    """Yields guesses by the bytes themselves, the surest first, with a confidence from 0 to 100;
+    nothing for plain ASCII.
     """
     escaped = _ESCAPE.search(data)
     # An escape alone occurs in binary data: all of it has to be valid.
     if escaped and "\ufffd" not in LABELS["iso-2022-jp"].decode(data)[:-2]:
-        return LABELS["iso-2022-jp"], SURE  # cut off within an escape, it ends in up to two U+FFFD
-    utf16 = _UTF16.match(data)
-    if utf16:
-        return LABELS["utf-16le" if utf16[1] else "utf-16be"], SURE
+        yield "iso-2022-jp", SURE  # cut off within an escape, it ends in up to two U+FFFD
+    if utf16 := _UTF16.match(data):
+        yield "utf-16le" if utf16[1] else "utf-16be", SURE
     if not _NON_ASCII.search(data):
-        return None
-    if declared := _of_xml(data):
-        return declared, SURE
+        return
+    if xml := _XML.match(data, 0, PRESCAN_BYTES):
+        yield xml[1].decode("ascii"), SURE
     # Strict UTF-8 hardly occurs by chance; four sequences rule it out.
     if _is_utf8(data) and (count := len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT))):
-        return UTF_8, SURE if count > 3 else LIKELY
+        yield "utf-8", SURE if count > 3 else LIKELY
     head = data[:GUESS_LIMIT]
-    return (UTF_8, LIKELY) if _is_nearly_utf8(head) else _guess(head, url)
+    if _is_nearly_utf8(head):
+        yield "utf-8", LIKELY
+    from chardetng_py import EncodingDetector
 
-
-def _of_xml(data: bytes) -> Charset | None:
-    """Returns the charset that an XML declaration names."""
-    xml = _XML.match(data[:PRESCAN_BYTES])
-    return lookup(xml[1].decode("ascii")) if xml else None
+    detector = EncodingDetector()
+    detector.feed(head, last=False)  # it may be cut off
+    # urlsplit raises ValueError for brackets that are no IPv6 address.
+    host = urlsplit(url).hostname or "" if "[" not in url else ""
+    tld = host.rpartition(".")[2]
+    hint = tld.encode() if tld.isascii() and tld.isalpha() else None
+    # UTF-8 has been ruled out above.
+    yield detector.guess(tld=hint, allow_utf8=False), GUESSED
 
 
 def _is_nearly_utf8(data: bytes) -> bool:
@@ -282,20 +296,6 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _guess(data: bytes, url: str) -> tuple[Charset, int] | None:
-    from chardetng_py import EncodingDetector
-
-    detector = EncodingDetector()
-    detector.feed(data, last=False)  # it may be cut off
-    # urlsplit raises ValueError for brackets that are no IPv6 address.
-    host = urlsplit(url).hostname or "" if "[" not in url else ""
-    tld = host.rpartition(".")[2]
-    hint = tld.encode() if tld.isascii() and tld.isalpha() else None
-    # UTF-8 has been ruled out above.
-    guess = lookup(detector.guess(tld=hint, allow_utf8=False))
-    return (guess, GUESSED) if guess else None
 
 
 _BEFORE: Final = "\ufeff \t\n\x0b\x0c\r\xa0"
@@ -324,8 +324,8 @@ def _charset(data: bytes, declared: Charset | None) -> Charset:
     marked = byte_order_mark(data)
     if marked:
         return marked
-    guess = guess_content(data)
-    found = declared or (guess[0] if guess else None)
+    guesses = (lookup(label) for label, _ in guessed_labels(data))
+    found = declared or next(filter(None, guesses), None)
     # `<?xm` in UTF-16 has a zero in its first four bytes: the declaration is wrong.
     return UTF_8 if found is None or (found.is_wide and b"\0" not in data[:4]) else found
 

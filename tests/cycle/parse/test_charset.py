@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.charsets import Charset, lookup
-from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, declared_charset, from_header
+from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, declared_labels, from_header
 from minutch.errors import ConfigError
 from tests.support.charset_texts import TEXTS
 from tests.support.examples import tabled
@@ -185,6 +185,18 @@ def test_xhtml_declares_its_charset_as_xml_does() -> None:
     assert DETECTOR.detect(page, None, "text/html").name == "windows-1251"
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<?xml version='1.0' encoding='UTF-16'?><p>d\xe9j\xe0 vu</p>",
+        "<meta charset=no-charset><meta charset=utf-16><p>d\xe9j\xe0 vu</p>",
+    ],
+)
+def test_what_can_be_read_in_ascii_is_not_in_utf_16(page: str) -> None:
+    """HTML Standard, 13.2.3.2: a declaration that is read means UTF-8 then."""
+    assert DETECTOR.detect(page.encode(), None, "application/xhtml+xml").name == "utf-8"
+
+
 def test_nutchs_way_is_the_default_for_what_is_not_declared() -> None:
     assert NUTCHS.detect("déjà vu".encode()).name == "windows-1252"
     assert NUTCHS.detect("<meta charset=utf-8>déjà vu".encode()).name == "utf-8"
@@ -233,7 +245,7 @@ def test_header(header: str, found: bool) -> None:
 
 
 def test_meta_beyond_the_first_8192_bytes_does_not_count() -> None:
-    assert declared_charset(b" " * 8200 + b"<meta charset=koi8-r>") is None
+    assert not [*declared_labels(b" " * 8200 + b"<meta charset=koi8-r>")]
 
 
 @given(st.binary(max_size=300), st.one_of(st.none(), st.text(max_size=40)))
