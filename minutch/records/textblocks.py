@@ -34,8 +34,8 @@ SIZE: Final = 4
 def marks_of(chances: np.ndarray, places: np.ndarray) -> str:
     """Returns the marks of lines with these probabilities (0 to 1) and places."""
     marks = np.empty((len(chances), SIZE // 2), np.uint16)
-    marks[:, 0] = _PAIRS[np.rint(chances * MOST).astype(np.int64) << 6 | places >> 12]
-    marks[:, 1] = _PAIRS[places & 0xFFF]
+    marks[:, 0] = _PAIRS.take(np.rint(chances * MOST).astype(np.int64) << 6 | places >> 12)
+    marks[:, 1] = _PAIRS.take(places & 0xFFF)
     return marks.tobytes().decode("ascii")
 
 

@@ -194,21 +194,22 @@ _READERS_OF_BYTES: Final[Mapping[str, Callable[[bytes], Iterable[str]]]] = {
     LIKELY: lambda value: (text,) if is_likely(text := value.decode()) else (),
 }
 """The same of UTF-8."""
-_WITHIN: Final = re.compile(
-    b"|".join(
-        sorted(
-            name.encode()
-            for name in {*LINK_ATTRIBUTES.values(), *BROWSER_LINKS} - {"style"}
-            | {"content", "doctype", "&", "url", "import"}
-        )
-    ),
-    re.IGNORECASE,
+_WITHIN: Final = sorted(
+    name.encode()
+    for name in {*LINK_ATTRIBUTES.values(), *BROWSER_LINKS} - {"style"}
+    | {"content", "doctype", "&", "url", "import"}
 )
 """What is in every page that has links: icons, of which pages of our day have dozens in their
 styles and sources, have nothing of the kind.
 """
 _DRAWING: Final = re.compile(rb"\A\s*+<svg\s[^<>]*+>")
 """Its namespaces are URLs, but no text."""
+
+
+def may_have_links(data: bytes) -> bool:
+    """Tells whether a page within a page is to be parsed."""
+    return any(map(data.lower().__contains__, _WITHIN))
+
 
 Read = Callable[[bytes], tuple[LexborHTMLParser, ParsedMarkup]]
 """Reads a page in UTF-8."""
@@ -261,9 +262,6 @@ class BrowserLinks:
             readers[kernels.OF_STYLE] = in_css_bytes
         return readers
 
-    def __bool__(self) -> bool:
-        return bool(self.kinds)
-
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, marks: int
     ) -> Sequence[Outlink]:
@@ -314,7 +312,7 @@ class BrowserLinks:
 
     def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[str]:
         has_urls = "text" in self.kinds and b"://" in _DRAWING.sub(b"", data)
-        if not has_urls and not _WITHIN.search(data):
+        if not has_urls and not may_have_links(data):
             return
         with suppress(ParseError):
             document, page = read(data)

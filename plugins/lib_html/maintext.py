@@ -277,16 +277,19 @@ class BlockText(LearnedText):
         self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
     ) -> str | None:
         """Returns the text, and adds the marks of its lines."""
-        judged = self.judge(url, markup, document)
-        if judged is None:
-            return None
-        page, chances = judged
-        stands = places(page)
-        if page.text.count(b"\n") != len(page.blocks):  # some have br elements
-            lines = block_of_line(page)
-            chances, stands = chances[lines], stands[lines]
-        metadata.set(BLOCKS_KEY, marks_of(chances, stands))
-        return page.text[:-1].decode()
+        tokens = page_tokens(url, markup)
+
+        def read(page: Blocks) -> bytes:
+            chances, _ = self._model.judge(page, tokens)
+            stands = places(page)
+            if page.text.count(b"\n") != len(page.blocks):  # some have br elements
+                lines = block_of_line(page)
+                chances, stands = chances[lines], stands[lines]
+            metadata.set(BLOCKS_KEY, marks_of(chances, stands))
+            return page.text
+
+        text = self._flattener.use(document, read)
+        return None if text is None else text[:-1].decode()
 
 
 class Trafilatura(TextExtractor):

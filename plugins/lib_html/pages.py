@@ -298,7 +298,7 @@ class HtmlPages:
         if is_xhtml(content):
             markup = as_html(markup)
         document, page = self._extractor.read(markup, marked=marked)
-        is_like_browser = self._more_links or isinstance(own, WhatwgResolver)
+        is_like_browser = self._more_links.kinds or isinstance(own, WhatwgResolver)
         marks = marks_of(np.frombuffer(markup, np.uint8)) if is_like_browser else 0
         resolver = self._based(own, marks, document, page)
         tags = read_metatags(page.metas, own, resolver, self._agents, self._conf.clock.now())
@@ -350,7 +350,7 @@ class HtmlPages:
         page: ParsedMarkup,
     ) -> Sequence[Outlink]:
         """Returns the links of a page with absolute URLs, without those that can't be resolved."""
-        if not self._more_links:
+        if not self._more_links.kinds:
             return resolve_all(resolver, page.links)
         found = self._more_links.links(markup, document, page, self._extractor.read, marks)
         links = resolve_all(resolver, found)

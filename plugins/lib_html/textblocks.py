@@ -5,10 +5,10 @@ judges pages by.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from zlib import crc32
 
@@ -42,6 +42,9 @@ MOST_BLOCKS: Final = 1 << 14
 """
 _ROOM, _MOST_KEPT, _MOST_ROOM = 1 << 17, 1 << 20, 1 << 23
 """Bytes of text that there is room for."""
+
+
+T = TypeVar("T")
 
 
 class Blocks(NamedTuple):
@@ -85,6 +88,10 @@ class Flattener:
         """Returns the tables of a page's tree; None if it has no text, or more than there is room
         for at most.
         """
+        return self.use(document, lambda page: Blocks(page.text, *(one.copy() for one in page[1:])))
+
+    def use(self, document: LexborHTMLParser, use: Callable[[Blocks], T]) -> T | None:
+        """Returns what `use` makes of the same; the tables are there as long as it runs."""
         root = document.root
         if root is None:
             return None
@@ -94,19 +101,20 @@ class Flattener:
                 end := kernels.flatten(root.mem_id, *tables, self._room, self._found)
             ) == kernels.FULL and self._size < _MOST_ROOM:
                 self._make_room(2 * self._size)
-            page = self._page() if end == kernels.DONE and self._found[kernels.BLOCKS] else None
+            is_there = end == kernels.DONE and self._found[kernels.BLOCKS]
+            found = use(self._page()) if is_there else None
             if self._size > _MOST_KEPT:
                 self._make_room(_ROOM)
-        return page
+        return found
 
     def _page(self) -> Blocks:
         room, counts = self._room, self._found.tolist()
         return Blocks(
             room.text[: counts[kernels.TEXT_SIZE]].tobytes(),
-            room.boxes[: counts[kernels.BOXES]].copy(),
-            room.blocks[: counts[kernels.BLOCKS]].copy(),
-            room.tokens[: counts[kernels.TOKEN_COUNT]].copy(),
-            room.words[: counts[kernels.WORD_COUNT]].copy(),
+            room.boxes[: counts[kernels.BOXES]],
+            room.blocks[: counts[kernels.BLOCKS]],
+            room.tokens[: counts[kernels.TOKEN_COUNT]],
+            room.words[: counts[kernels.WORD_COUNT]],
         )
 
 
@@ -234,8 +242,9 @@ _PLAIN: Final = re.compile(
     r"https?://([a-z0-9.-]++)(?::\d*+)?(/[!-\"$->@-~]*+)?(?:\?([!-\"$-~]*+))?"
 )
 _WORD: Final = re.compile(rb"[a-z]{1,30}|\d{4,}")
+_MOST_STEPS: Final = 8
 _LONGEST: Final = 256
-"""Characters of hosts and paths whose tokens are remembered."""
+"""Characters of hosts and folders whose tokens are remembered."""
 
 
 def _bytes(text: str) -> bytes:
@@ -256,30 +265,44 @@ def _parts(url: str) -> tuple[str, str, str]:
     return parts.hostname or "", path, parts.query
 
 
-@lru_cache(maxsize=1024)
-def _tokens_of_host(host: str) -> tuple[int, ...]:
-    return tuple(_token(b"h:" + label[:20]) for label in _bytes(host).split(b".")[:-1])
-
-
 @lru_cache(maxsize=4096)
-def _tokens_of_step(step: bytes, place: int) -> tuple[int, ...]:
-    """Those of a step in the path of a URL: its words, and how many there are."""
-    words = _WORD.findall(step)
-    found = {b"u:" + (b"#" if word.isdigit() else word) for word in words[:12]}
-    return *map(_token, found), _token(b"u%d:%d" % (place, min(len(words), 6)))
+def _tokens_of_folder(host: str, folder: str) -> tuple[int, ...]:
+    """How many steps the path of a folder has, and the tokens of URLs in it."""
+    steps = [step for step in folder.split("/") if step]
+    found = {_token(b"h:" + label[:20]) for label in _bytes(host).split(b".")[:-1]}
+    for place, step in enumerate(steps[:_MOST_STEPS]):
+        found.update(_tokens_of_step(place, _words(step)))
+    if steps:
+        found.add(_token(b"u0:" + _bytes(steps[0].lower())[:20]))
+    return len(steps), *found
+
+
+def _tokens_of_step(place: int, words: Sequence[bytes]) -> set[int]:
+    found = {_token(b"u:" + (b"#" if word.isdigit() else word)) for word in words[:12]}
+    found.add(_token(b"u%d:%d" % (min(place, 3), min(len(words), 6))))
+    return found
+
+
+def _words(step: str) -> list[bytes]:
+    return _WORD.findall(_bytes(step.lower()))
 
 
 def _tokens_of_url(url: str) -> set[int]:
     host, path, query = _parts(url)
-    steps = [step for step in _bytes(path.lower()).split(b"/") if step]
-    of_host = _tokens_of_host if len(host) < _LONGEST else _tokens_of_host.__wrapped__
-    of_step = _tokens_of_step if len(path) < _LONGEST else _tokens_of_step.__wrapped__
-    found = {_token(b"ud:%d" % min(len(steps), 6)), *of_host(host)}
-    for place, step in enumerate(steps[:8]):
-        found.update(of_step(step, min(place, 3)))
-    if steps:
-        found.add(_token(b"u0:" + steps[0][:20]))
-        found.add(_token(b"ul:%d" % min(len(_WORD.findall(steps[-1])), 8)))
+    folder, _, name = path.rstrip("/").rpartition("/")
+    is_short = len(host) + len(folder) < _LONGEST
+    of_folder = _tokens_of_folder if is_short else _tokens_of_folder.__wrapped__
+    count, *tokens = of_folder(host, folder)
+    found = set(tokens)
+    if name:
+        words = _words(name)
+        found.add(_token(b"ul:%d" % min(len(words), 8)))
+        if not count:
+            found.add(_token(b"u0:" + _bytes(name.lower())[:20]))
+        if count < _MOST_STEPS:
+            found |= _tokens_of_step(count, words)
+        count += 1
+    found.add(_token(b"ud:%d" % min(count, 6)))
     names = [_bytes(one.split("=")[0].lower())[:20] for one in query.split("&")[:6]]
     found.update(_token(b"q:" + name) for name in names)
     return found

@@ -11,7 +11,7 @@ given a string once. Source: org.apache.nutch.parse.js.JSParseFilter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +26,7 @@ from minutch.records.links import Outlink, as_run, joined
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
-from minutch.urls.resolve import resolver
+from minutch.urls.resolve import Resolver, resolver
 
 from ..lib_html.elements import LONGEST, in_text, is_likely
 from ..lib_html.tree_reader import Copier, attribute_numbers
@@ -61,15 +61,24 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
     """Returns the links in a script; `base` is the URL that relative ones belong to. `only_urls`:
     strings count that are URLs or paths, and URLs wherever they stand.
     """
-    if only_urls and "/" not in script:  # nor is there a URL or a path
-        return []
+    return links_of_scripts([script.encode("utf-8", "surrogatepass")], base, only_urls=only_urls)
+
+
+def links_of_scripts(scripts: Iterable[bytes], base: str, *, only_urls: bool) -> list[Outlink]:
+    """Returns the same of scripts in UTF-8, in turn."""
     try:
         of_base = resolver(base)
     except UrlError:
         return []
-    running = b""
+    # Without a slash there is neither a URL nor a path.
+    wanted = [script for script in scripts if not only_urls or b"/" in script]
+    return [link for script in wanted for link in _links(script, of_base, only_urls)]
+
+
+def _links(data: bytes, of_base: Resolver, only_urls: bool) -> list[Outlink]:
+    script, running = data.decode("utf-8", "surrogatepass"), b""
     if only_urls:
-        alone, running = _likely_strings(script)
+        alone, running = _likely_strings(script, data)
         strings = [*alone, *filter(_may_be, _sums(script))]
     else:
         found = (match[2] for match in _STRING.finditer(script))
@@ -93,11 +102,10 @@ def _may_be(text: str) -> bool:
     return is_likely(text) and not _TEMPLATE.search(text)
 
 
-def _likely_strings(script: str) -> tuple[list[str], bytes]:
-    """Returns the strings that are URLs or paths and stand alone, and the script in UTF-8 without
-    those that are joined with others, as far as they have URLs.
+def _likely_strings(script: str, data: bytes) -> tuple[list[str], bytes]:
+    """Returns the strings that are URLs or paths and stand alone, and the script's UTF-8, `data`,
+    without those that are joined with others, as far as they have URLs.
     """
-    data = script.encode("utf-8", "surrogatepass")
     found, kept, cut = [], [], 0
     at = place = 0  # the same place in bytes and in characters
     for start, end, text_start, text_end in candidates(data):
@@ -245,17 +253,13 @@ class JSParseFilter(HtmlParseFilter):
         metatags: HTMLMetaTags,
         document: LexborHTMLParser,
     ) -> ParseResult:
-        only = self._only_urls
-        scripts = _scripts(document) if self._finder is None else self._finder.scripts(document)
-        found = [
-            link
-            for script in scripts
-            for link in script_links(script, content.base, only_urls=only)
-        ]
+        only, finder = self._only_urls, self._finder
+        scripts = _scripts(document) if finder is None else finder.scripts(document)
+        found = links_of_scripts(scripts, content.base, only_urls=only)
         data = result[content.url].data
         # Before the page's own, as JSParseFilter puts them: db.max.outlinks.per.page keeps the
         # first.
-        data.outlinks = joined(as_run(found), data.outlinks)
+        data.outlinks = joined(as_run(found), data.outlinks) if found else data.outlinks
         return result
 
 
@@ -267,22 +271,21 @@ class ScriptFinder:
         self._numbers = LexborHTMLParser("").create_node("script").tag_id, numbers["href"]
         self._copier = Copier()
 
-    def scripts(self, document: LexborHTMLParser) -> list[str]:
-        """Returns all pieces of JavaScript in a page that are not empty."""
-        found = self._copier.copied(find_scripts, document.root, *self._numbers)
-        return [script.decode() for script in found]
+    def scripts(self, document: LexborHTMLParser) -> list[bytes]:
+        """Returns all pieces of JavaScript in a page that are not empty, in UTF-8."""
+        return self._copier.copied(find_scripts, document.root, *self._numbers)
 
 
-def _scripts(document: LexborHTMLParser) -> Iterator[str]:
-    """Yields all pieces of JavaScript in a page."""
+def _scripts(document: LexborHTMLParser) -> Iterator[bytes]:
+    """Yields all pieces of JavaScript in a page, in UTF-8."""
     if document.root is None:
         return
     for node in document.root.traverse():
         if node.tag == "script":
-            yield node.text()
+            yield node.text().encode("utf-8", "surrogatepass")
             continue
         for name, value in node.attributes.items():
             if value and (
                 name.startswith("on") or (name == "href" and "javascript:" in value.lower())
             ):
-                yield value
+                yield value.encode("utf-8", "surrogatepass")

@@ -125,7 +125,7 @@ def test_large_scripts_of_pages() -> None:
     page = f"<script>{'x' * (1 << 19)}</script>" + "<script>y</script>" * 5000
     document = LexborHTMLParser(page)
     assert _FINDER.scripts(document) == [*_scripts(document)]
-    assert _FINDER.scripts(LexborHTMLParser("<p onload=z>")) == ["z"]
+    assert _FINDER.scripts(LexborHTMLParser("<p onload=z>")) == [b"z"]
 
 
 def test_urls_in_long_runs_of_their_characters() -> None:
