@@ -68,6 +68,7 @@ KEPT_FOR_EVER = {
     "minutch.kernels.library.is_interpreted": "one answer",
     "minutch.kernels.library.is_newer": "one answer",
     "minutch.kernels.library.load": "one library",
+    "minutch.urls.resolve._library": "one class",
     "minutch.kernels.native._check_layout": "one answer",
     "minutch.work.tables.writer._sync_file_range": "one function",
     "plugins.lib_html.pages._keep_memory": "one answer",

@@ -8,10 +8,10 @@ Names are written in the order of Java's HashMap, which `java_names` gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats import javahash
@@ -192,6 +192,65 @@ class Metadata(dict[str, list[str]], Writable):
 
     def __str__(self) -> str:
         return self.to_string()
+
+
+class MadeLater(list[str]):
+    """The one value of a name that is made with those of other pages (`make_all`), or when somebody
+    reads it: what many pages need costs half for each if it is done for all of them in turn.
+    """
+
+    __slots__ = ("item", "make")
+
+    def __init__(self, make: Callable[[list[Any]], Sequence[str]], item: object) -> None:
+        """`make` returns the values for items, each of which does not depend on the others."""
+        super().__init__()
+        self.make: Callable[[list[Any]], Sequence[str]] | None = make
+        self.item = item
+
+    @staticmethod
+    def make_all(values: Iterable[MadeLater]) -> None:
+        """Makes the values that are not there yet, those of one kind together."""
+        groups: dict[Callable[[list[Any]], Sequence[str]], list[MadeLater]] = {}
+        for value in values:
+            if value.make is not None:
+                groups.setdefault(value.make, []).append(value)
+        for make, group in groups.items():
+            made = make([value.item for value in group])
+            for value, text in zip(group, made, strict=True):
+                list.append(value, text)
+                value.make = value.item = None
+
+    def __len__(self) -> int:
+        return 1 if self.make is not None else super().__len__()
+
+    def __iter__(self) -> Iterator[str]:
+        self.make_all([self])
+        return super().__iter__()
+
+    def __getitem__(self, index: Any) -> Any:
+        self.make_all([self])
+        return super().__getitem__(index)
+
+    def __eq__(self, other: object) -> bool:
+        self.make_all([self])
+        return super().__eq__(other)
+
+    __hash__ = None  # as of any list
+
+    def __repr__(self) -> str:
+        self.make_all([self])
+        return super().__repr__()
+
+    def __reduce__(self) -> tuple[type[list[str]], tuple[list[str]]]:
+        return list, ([*self],)
+
+    def append(self, value: str) -> None:
+        self.make_all([self])
+        super().append(value)
+
+    def extend(self, values: Iterable[str]) -> None:
+        self.make_all([self])
+        super().extend(values)
 
 
 def _read_usual(data: DataInput, left: int, found: Metadata) -> int:

@@ -16,7 +16,7 @@ and Encoding Standard, HTML Standard (2.4.2 "encoding-parse a URL", 4.2.3 "froze
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from minutch.charsets import UTF_8, Charset
@@ -199,26 +199,31 @@ class WhatwgResolver:
 
     def resolve(self, target: str) -> str:
         """Returns the absolute URL of `target`; UrlError if there is none."""
-        from upa_url import URL
-
         if self.base and self._base is None:
             raise UrlError(f"can't resolve {target!r}: {self.base!r} is no URL")
         # The library encodes as UTF-8.
         if self._charset != UTF_8 and not target.isascii():
             target = _with_encoded_query(target, self._charset)
         try:
-            return str((URL(target) if self._base is None else URL(target, self._base)).href)
+            made = _library()(target) if self._base is None else _library()(target, self._base)
+            return str(made.href)
         except (RuntimeError, ValueError, TypeError) as exc:
             # upa-url reports every failure as RuntimeError, and half a surrogate pair as TypeError
             raise UrlError(f"can't resolve {target!r} against {self.base!r}: {exc}") from exc
 
 
-def _parsed(url: str) -> Any:
-    """A URL of the library's; None if it is none."""
+@cache
+def _library() -> Any:
+    """The library's class of URLs, which is loaded when it is needed."""
     from upa_url import URL
 
+    return URL
+
+
+def _parsed(url: str) -> Any:
+    """A URL of the library's; None if it is none."""
     try:
-        return URL(url)
+        return _library()(url)
     except (RuntimeError, ValueError, TypeError):
         return None
 

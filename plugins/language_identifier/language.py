@@ -41,6 +41,7 @@ from minutch.plugin.points import (
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
+from minutch.records.metadata import MadeLater
 from minutch.records.protocol import Content
 
 from ..lib_html.tree_reader import ValueFinder
@@ -93,7 +94,7 @@ class HTMLLanguageParser(HtmlParseFilter):
         self.metas = ValueFinder("meta", "content", "name", "http-equiv")
         self._length = conf.get_int("lang.analyze.max.length")
         self._only_certain = conf.get_boolean("lang.identification.only.certain")
-        ways: dict[str, Callable[[Parse, LexborHTMLParser], str | None]] = {
+        ways: dict[str, Callable[[Parse, LexborHTMLParser], str | MadeLater | None]] = {
             "detect": self._detect,
             "identify": self._identify,
         }
@@ -111,9 +112,11 @@ class HTMLLanguageParser(HtmlParseFilter):
         document: LexborHTMLParser,
     ) -> ParseResult:
         parse = result[content.url]
-        language = next(filter(None, (way(parse, document) for way in self._ways)), None)
-        if language is not None:
-            parse.data.parse_meta.set(LANGUAGE, language)
+        for way in self._ways:
+            if language := way(parse, document):
+                values = [language] if isinstance(language, str) else language
+                parse.data.parse_meta[LANGUAGE] = values
+                break
         return result
 
     def _detect(self, parse: Parse, document: LexborHTMLParser) -> str | None:
@@ -137,14 +140,14 @@ class HTMLLanguageParser(HtmlParseFilter):
             # All elements of one name before those of the next.
             yield from (values[0] for values in metas if values[place] == name)
 
-    def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | None:
+    def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | MadeLater | None:
         length = self._length
         text = f"{parse.data.title} {parse.text[:length] if length >= 0 else parse.text}"
         text = text[:length] if length != -1 else text
         if not any(map(str.isalpha, text)):
             return None
         if not self._only_certain:
-            return str(_identifier().likeliest(text))
+            return MadeLater(_likeliest, text)
         language, probability = _identifier().classify(text)
         return str(language) if probability >= CERTAIN else None
 
@@ -189,6 +192,10 @@ def _identifier() -> Any:
             return scores + self.nb_pc if count else super()._raw_score(text)
 
     return ByKernel.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def _likeliest(texts: list[str]) -> list[str]:
+    return [str(_identifier().likeliest(text)) for text in texts]
 
 
 def primary_language(value: str) -> str | None:

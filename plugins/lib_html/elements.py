@@ -217,6 +217,24 @@ _QUOTES: Final = ("'", '"')
 
 def in_srcset(value: str) -> Iterator[str]:
     """Yields the URLs of the candidates; one whose descriptors are in error is none."""
+    found = _with_widths(value)
+    return in_any_srcset(value) if found is None else iter(found)
+
+
+def _with_widths(value: str) -> list[str] | None:
+    """The same where all candidates are plain URLs with a width, as most are; else None."""
+    found = []
+    for part in value.split(",") if value.isascii() else ():
+        url, _, width = part.strip(_BLANKS).rpartition(" ")
+        is_width = width[-1:] == "w" and width[:-1].isdecimal() and width[0] != "0"
+        if not (is_width and url and url.isprintable() and " " not in url):
+            return None
+        found.append(url)
+    return found or None
+
+
+def in_any_srcset(value: str) -> Iterator[str]:
+    """The same whatever the candidates are."""
     for url in _CANDIDATE.findall(value):
         if url:
             yield url.rstrip(",")

@@ -28,8 +28,8 @@ from minutch.kernels import features as kernels
 from minutch.kernels.blocks import BITS, BOX, TEXT_AT, TEXT_END, WORDS
 from minutch.kernels.blocks import TAG as TAG_OF
 from minutch.plugin.points import TextExtractor
-from minutch.records.metadata import Metadata
-from minutch.records.textblocks import BLOCKS_KEY, marks_of
+from minutch.records.metadata import MadeLater, Metadata
+from minutch.records.textblocks import BLOCKS_KEY, SIZE, marks_of
 
 from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, block_of_line, page_tokens, places
 from .tree_reader import attribute_numbers
@@ -159,10 +159,19 @@ class Model:
         self._names = NameWeights(data)
         self._forest = Scorer(Forest(*(data[field] for field in Forest._fields)))
 
+    def features(self, page: Blocks, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is known of each block, and how probable each of KINDS is."""
+        kinds = self._names.kinds(page, tokens)
+        return features_of(page, self._names.weights, kinds), kinds
+
+    def chances(self, rows: np.ndarray) -> np.ndarray:
+        """How probable it is for each block of which this is known that it is main text."""
+        return self._forest.chances(rows)
+
     def judge(self, page: Blocks, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How probable it is for each block that it is main text, and of each of KINDS."""
-        kinds = self._names.kinds(page, tokens)
-        return self._forest.chances(features_of(page, self._names.weights, kinds)), kinds
+        rows, kinds = self.features(page, tokens)
+        return self.chances(rows), kinds
 
 
 def best_blocks(chances: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -268,6 +277,12 @@ class LearnedText(TextExtractor):
         return Choice(page, said_once(page, kinds, chances, mask)) if mask.any() else None
 
 
+_Judged = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+"""Features of blocks, where they stand, and the block of each line if that is another number."""
+_MOST_LATER: Final = 1024
+"""Blocks of a page that wait for those of others: features of one take some 400 bytes."""
+
+
 class BlockText(LearnedText):
     """All of the page's text, a line a block, with marks (parser.html.text=blocks): what of it is
     the page's own is decided with the site's other pages (minutch.cycle.owntext).
@@ -280,16 +295,30 @@ class BlockText(LearnedText):
         tokens = page_tokens(url, markup)
 
         def read(page: Blocks) -> bytes:
-            chances, _ = self._model.judge(page, tokens)
-            stands = places(page)
-            if page.text.count(b"\n") != len(page.blocks):  # some have br elements
-                lines = block_of_line(page)
-                chances, stands = chances[lines], stands[lines]
-            metadata.set(BLOCKS_KEY, marks_of(chances, stands))
+            rows, stands = self._model.features(page, tokens)[0], places(page)
+            has_breaks = page.text.count(b"\n") != len(page.blocks)  # br elements
+            lines = block_of_line(page) if has_breaks else None
+            marks = metadata[BLOCKS_KEY] = MadeLater(self._marks, (rows, stands, lines))
+            if len(stands) > _MOST_LATER:
+                marks.make_all([marks])
             return page.text
 
         text = self._flattener.use(document, read)
         return None if text is None else text[:-1].decode()
+
+    def _marks(self, pages: list[_Judged]) -> list[str]:
+        """Returns the marks of pages."""
+        chances = self._model.chances(np.concatenate([rows for rows, *_ in pages], axis=1))
+        marks = marks_of(chances, np.concatenate([stands for _, stands, _ in pages]))
+        found, at = [], 0
+        for _, stands, lines in pages:
+            end = at + len(stands) * SIZE
+            own = marks[at:end]
+            if lines is not None:
+                own = "".join([own[line * SIZE : line * SIZE + SIZE] for line in lines.tolist()])
+            found.append(own)
+            at = end
+        return found
 
 
 class Trafilatura(TextExtractor):

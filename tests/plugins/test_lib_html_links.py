@@ -29,6 +29,7 @@ from plugins.lib_html.elements import (
     BROWSER_LINKS,
     KINDS,
     Elements,
+    in_any_srcset,
     in_css,
     in_link_header,
     in_srcset,
@@ -299,6 +300,13 @@ def test_headers_and_style_sheets_of_other_types() -> None:
 def test_srcset(value: str, expected: list[str]) -> None:
     """HTML Standard, 4.8.4.2.1: a candidate with a wrong descriptor is none."""
     assert list(in_srcset(value)) == expected
+
+
+@settings(max_examples=examples(500))
+@given(st.text(alphabet=" \t\x1c,a(0300wwx", max_size=24))
+def test_srcset_of_widths_is_read_as_any(value: str) -> None:
+    assert [*in_srcset(value)] == [*in_any_srcset(value)]
+    assert [*in_srcset("/a 300w, /b\t600w")] == ["/a", "/b"]
 
 
 @pytest.mark.parametrize(

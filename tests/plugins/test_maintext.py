@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from minutch.cycle.parse.pageparser import PageParser, SegmentTask
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.records.textblocks import BLOCKS_KEY, MOST, read_marks
@@ -159,6 +162,31 @@ def test_each_block_has_a_probability() -> None:
     assert found["Spring tides"] > 0.5 > found["Contact"]
     assert 0 < min(chances) < max(chances) < 1
     assert judge("http://example.org/", b"", LexborHTMLParser("")) is None
+
+
+_PIECES = (
+    *("<p>Die Flut kommt", "<br>zweimal", "<p>The tide comes twice.", "<nav><a href=/a>x</a>"),
+    *("<html lang=fr>", "<meta name=dc.language content=de>", "<h2>Springs</h2>", "<p>1 2</p>"),
+    *("<table><tr><td>a<td>b</table>", "<!-- c -->", "<p>\U0001f600 \u00e9t\u00e9", ARTICLE),
+)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@example([_PIECES[0], ARTICLE, "".join(_PIECES[:3]), ARTICLE])
+@given(st.lists(st.lists(st.sampled_from(_PIECES), max_size=6).map("".join), max_size=5))
+def test_pages_that_are_finished_together_are_as_those_alone(pages: list[str]) -> None:
+    task = _task()
+    items = [content(page, url=f"{URL}{n}").to_bytes() for n, page in enumerate(pages)]
+    alone = [task.finish([task.run(item)])[0] for item in items]
+    assert task.finish([task.run(item) for item in items]) == alone
+
+
+@cache
+def _task() -> SegmentTask:
+    values = {"parser.html.text": "blocks", "parse.filter.urls": "false"}
+    conf = configuration("parse-html|language-identifier", **values)
+    make = partial(PageParser, conf.freeze(), PartSettings.from_conf(conf), "20260101000000")
+    return SegmentTask(make, 0)
 
 
 def test_blocks_are_all_of_the_text_with_marks() -> None:

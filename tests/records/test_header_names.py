@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from collections.abc import Callable
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +16,9 @@ import pytest
 
 import minutch
 import plugins
-from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, MadeLater, Metadata
 from minutch.records.protocol import Content, is_truncated
+from tests.support.examples import tabled
 from tests.support.pages import configuration, parse_all
 
 _EXACT: Final = re.compile(
@@ -76,3 +81,50 @@ def test_get_is_the_first_value_as_in_nutch() -> None:
     assert metadata.get("b", "none") == "none"
     assert metadata.get_values("a") == metadata["a"] == ["one", "two"]
     assert metadata.get_values("b") == []
+
+
+@tabled(
+    "read",
+    [
+        lambda values: values[0],
+        lambda values: next(iter(values)),
+        lambda values: [*values, "b"][0],
+        lambda values: "".join(tuple(values)),
+        "".join,
+        lambda values: sorted(values)[0],
+        lambda values: repr(values)[2:-2],
+        lambda values: values == ["A"] and "A",
+        lambda values: values == ["A"] and "A",
+        lambda values: pickle.loads(pickle.dumps(values))[0],
+        lambda values: copy(values)[0],
+        lambda values: Metadata(a=values).get("a"),
+        lambda values: Metadata(a=values).field("A"),
+        lambda values: Metadata.from_bytes(Metadata(a=values).to_bytes())["a"][0],
+        lambda values: dict(Metadata(a=values))["a"][0],
+    ],
+)
+def test_values_that_are_made_when_they_are_read(read: Callable[[list[str]], object]) -> None:
+    made: list[list[str]] = []
+    value = MadeLater(partial(_upper, made), "a")
+    assert len(value) == 1
+    assert value
+    assert made == []
+    assert read(value) == "A"
+    assert read(value) == "A"
+    assert made == [["a"]]
+
+
+def test_values_are_made_together_once() -> None:
+    made: list[list[str]] = []
+    make = partial(_upper, made)
+    values = [MadeLater(make, text) for text in "abc"]
+    metadata = Metadata(a=values[1])
+    metadata.add("a", "more")
+    MadeLater.make_all(values)
+    assert made == [["b"], ["a", "c"]]
+    assert [*map(list, values)] == [["A"], ["B", "more"], ["C"]]
+
+
+def _upper(made: list[list[str]], texts: list[str]) -> list[str]:
+    made.append(texts)
+    return [text.upper() for text in texts]

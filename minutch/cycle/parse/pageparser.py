@@ -34,6 +34,7 @@ from minutch.records.metadata import (
     FETCH_TIME_KEY,
     SEGMENT_NAME_KEY,
     SIGNATURE_KEY,
+    MadeLater,
 )
 from minutch.records.parsedata import MAJOR_NAMES, ParseData, ParseStatus
 from minutch.records.protocol import Content, is_truncated
@@ -195,6 +196,12 @@ class PageParser:
         ]
         for page in pages:
             page.outcomes = [page.result] if isinstance(page.result, str) else []
+        MadeLater.make_all(
+            value
+            for _, _, parse in found
+            for value in parse.data.parse_meta.values()
+            if isinstance(value, MadeLater)
+        )
         self._describe(found)
         # All links of a batch at once: a kernel's call and a column cost as much for one page.
         all_kept = self._packer.keep([(url, parse.data.outlinks) for _, url, parse in found])

@@ -90,19 +90,21 @@ class TextShapeSignature:
     """
 
     def __init__(self, conf: Configuration) -> None:
-        self._text = TextMD5Signature(conf)
+        self._fallback = MD5Signature(conf)
 
     def calculate(self, content: Content, text: str | None) -> bytes:
         """Returns 24 bytes, or without a text the 16 of MD5Signature."""
-        found = self._text.calculate(content, text)
-        return found + _shape(text) if text else found
+        if not text:
+            return self._fallback.calculate(content, text)
+        utf8 = text.encode("utf-8", "surrogatepass")
+        return _text_digest(text, utf8) + _shape(utf8)
 
 
-def _shape(text: str) -> bytes:
-    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+def _shape(utf8: bytes) -> bytes:
+    data = np.frombuffer(utf8, np.uint8)
     said = np.empty(len(data) + 1, np.uint8)
     size = drop_numbers(data, said)
-    return blake2b(said[:size].tobytes(), digest_size=SHAPE.stop - SHAPE.start).digest()
+    return blake2b(said[:size].data, digest_size=SHAPE.stop - SHAPE.start).digest()
 
 
 class TextProfileSignature:
@@ -151,9 +153,12 @@ def make_signature(conf: Configuration) -> Signature:
     return found
 
 
-def _text_digest(text: str) -> bytes:
+def _text_digest(text: str, utf8: bytes | None = None) -> bytes:
+    """`utf8`: the text in UTF-8, if it is there."""
+    utf8 = text.encode("utf-8", "surrogatepass") if utf8 is None else utf8
     # NUL has two bytes in modified UTF-8; the rest of ASCII is the same.
-    data = text.encode() if text.isascii() and "\0" not in text else encode_modified_utf8(text)
+    is_same = text.isascii() and b"\0" not in utf8
+    data = utf8 if is_same else encode_modified_utf8(text, utf8)
     return md5(data, usedforsecurity=False).digest()
 
 
