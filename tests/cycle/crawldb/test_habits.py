@@ -24,7 +24,7 @@ from minutch.cycle.crawldb.habits import (
     worth_of,
 )
 from minutch.inspect.report.rates import gain
-from tests.support.examples import examples, tabled
+from tests.support.examples import every, examples, tabled
 
 DAY = 86_400
 BOUNDS = (60.0, 90.0 * DAY)
@@ -206,9 +206,10 @@ def followed(moments: Floats, days: float) -> tuple[list[float], Clocks]:
         told = known.after(one(now * DAY), one(waited * DAY), changed, chance)
         shape, time = learned(shape, time, one(waited * DAY), changed, one(np.nan))
         known, last = Clocks.of(told.texts()), now
-        assert [list(each.ravel()) for each in known] == [
-            pytest.approx(list(each.ravel()), abs=0.05) for each in told
-        ]
+        assert all(
+            np.allclose(kept, each, rtol=1e-6, atol=0.05)
+            for kept, each in zip(known, told, strict=True)
+        )
         found.append(now)
     return found, known
 
@@ -247,12 +248,12 @@ def test_who_changes_all_the_time_or_never_keeps_no_time() -> None:
 
 def test_chance_seldom_looks_like_a_clock() -> None:
     """Pages that change once a day by chance, for 30 days each."""
-    taken = 0
-    for seed in range(20):
+    taken, seeds = 0, range(20)[every(4) - 1 :: every(4)]
+    for seed in seeds:
         moments = np.sort(np.random.default_rng(seed).uniform(0, 30, 30))
         visits, _ = followed(moments, 30)
         taken += len(visits) < 60  # of 82, each third of a day
-    assert taken <= 2
+    assert taken <= len(seeds) / 10
 
 
 @settings(max_examples=examples(30))

@@ -27,6 +27,7 @@ from tests.cycle.parse.workertasks import (
     Upper,
     Watches,
 )
+from tests.support.examples import few
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration
 
@@ -78,7 +79,7 @@ def test_no_items(pool: WorkerPool[str]) -> None:
     [
         ("crash", "the parser crashed"),
         ("segfault", "the parser crashed"),
-        ("spin", "not done within 1 s (parser.timeout)"),
+        pytest.param("spin", "not done within 1 s (parser.timeout)", marks=pytest.mark.slow),
         ("deaf", "not done within 1 s (parser.timeout)"),
         ("eat", "out of memory"),
     ],
@@ -103,7 +104,9 @@ def test_no_alarm_outlives_its_item() -> None:
 
 @pytest.mark.parametrize(
     ("count", "bad", "reason"),
-    [(32, "last", "the parser crashed"), (3, "endless", "not done within 1 s (parser.timeout)")],
+    few(
+        [(32, "last", "the parser crashed"), (3, "endless", "not done within 1 s (parser.timeout)")]
+    ),
 )
 def test_who_spoils_the_end_of_a_batch_spoils_it_for_itself(
     count: int, bad: str, reason: str, caplog: pytest.LogCaptureFixture

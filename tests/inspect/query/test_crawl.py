@@ -152,15 +152,16 @@ def test_every_table_of_a_crawl_by_nutch(tmp_path: Path) -> None:
         "site": 109,
         "wrong_links": 38,
     }
-    for table in crawl.tables.values():
-        assert table.scan().collect().schema == table.schema
-    linked = crawl.linkdb.scan().select(pl.col("inlinks").list.len().sum()).collect().item()
-    assert linked == 133
-    pages = crawl.tables["pages"].scan().collect()
+    rows = {name: table.scan().collect() for name, table in crawl.tables.items()}
+    assert {name: found.schema for name, found in rows.items()} == {
+        name: table.schema for name, table in crawl.tables.items()
+    }
+    assert rows["linkdb"]["inlinks"].list.len().sum() == 133
+    pages = rows["pages"]
     assert pages.filter(pl.col("code") == 200)["digest"].is_not_null().sum() == 62
     assert pages.filter(pl.col("status") == "fetch_success")["size"].null_count() == 0
     newest = pages.filter(pl.col("status") != "linked").unique("url", keep="last")
-    site = crawl.tables["site"].scan().select("url", "digest").collect()
+    site = rows["site"].select("url", "digest")
     assert site["digest"].drop_nulls().len() > 50
     assert (
         site.join(newest, on="url")
