@@ -110,12 +110,15 @@ class Scorer:
             words |= values.astype(np.uint64) << np.uint64(place)
         self._trees = kernels.Trees(forest.roots, forest.depths, words, forest.value)
 
-    def chances(self, rows: np.ndarray) -> np.ndarray:
-        """The probability for each column of `rows`."""
-        features, count = rows.shape
-        scores = np.empty(count, np.float32)
-        keys = np.empty(features * kernels.AT_ONCE, np.int32)
-        kernels.score(rows.reshape(-1).view(np.int32), count, self._trees, keys, scores)
+    def chances(self, *pages: np.ndarray) -> np.ndarray:
+        """The probability for each column of the rows of pages."""
+        scores = np.empty(sum([rows.shape[1] for rows in pages]), np.float32)
+        keys, at = np.empty(len(pages[0]) * kernels.AT_ONCE, np.int32), 0
+        for rows in pages:
+            count = rows.shape[1]
+            own = scores[at : at + count]
+            kernels.score(rows.reshape(-1).view(np.int32), count, self._trees, keys, own)
+            at += count
         return 1 / (1 + np.exp(-scores.astype(float)))  # type: ignore[no-any-return]
 
 
@@ -164,9 +167,11 @@ class Model:
         kinds = self._names.kinds(page, tokens)
         return features_of(page, self._names.weights, kinds), kinds
 
-    def chances(self, rows: np.ndarray) -> np.ndarray:
-        """How probable it is for each block of which this is known that it is main text."""
-        return self._forest.chances(rows)
+    def chances(self, *pages: np.ndarray) -> np.ndarray:
+        """How probable it is for each block of pages of which this is known that it is main
+        text.
+        """
+        return self._forest.chances(*pages)
 
     def judge(self, page: Blocks, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How probable it is for each block that it is main text, and of each of KINDS."""
@@ -308,7 +313,7 @@ class BlockText(LearnedText):
 
     def _marks(self, pages: list[_Judged]) -> list[str]:
         """Returns the marks of pages."""
-        chances = self._model.chances(np.concatenate([rows for rows, *_ in pages], axis=1))
+        chances = self._model.chances(*[rows for rows, *_ in pages])
         marks = marks_of(chances, np.concatenate([stands for _, stands, _ in pages]))
         found, at = [], 0
         for _, stands, lines in pages:
