@@ -21,6 +21,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import segments_in
 from minutch.inspect.query.changes import UNCHANGED, Changes
+from tests.support import oddsites
 from tests.support.scriptedsites import KINDS, ScriptedSite, Told
 
 SIZES: Final = (5, 12, 40, 150)
@@ -28,7 +29,8 @@ VISITS: Final = (2, 3, 5, 10)
 
 
 def site_of(kind: str, size: int, seed: int) -> ScriptedSite:
-    return ScriptedSite(kind, size, seed, noise=seed % 6)
+    make = ScriptedSite if kind in KINDS else oddsites.OddSite
+    return make(kind, size, seed, noise=seed % 6)
 
 
 def counts(told: Told, crawl: Path) -> tuple[Counter[str], list[tuple[str, ...]]]:
@@ -91,7 +93,7 @@ def judged(
     """Yields, for numbers of visits, what is right of a site."""
     crawl = made / f"{kind}-{size}-{seed}"
     if not (crawl / "told").exists():
-        told = site_of(kind, size, seed).write(crawl, max(VISITS))
+        told = site_of(kind, size, seed).write(crawl, max(visits))
         (crawl / "told").write_bytes(pickle.dumps(told))
     told = pickle.loads((crawl / "told").read_bytes())
     for number in visits:
@@ -99,11 +101,11 @@ def judged(
             yield number, *counts(told, first_visits(crawl, number, Path(folder)))
 
 
-def seeds_of(size: int, seeds: int) -> range | list[int]:
+def seeds_of(size: int, seeds: int, first: int = 0) -> range | list[int]:
     """Small sites have few edits, so there are more of them; large ones take long."""
     if size > 100:
-        return [seed for seed in range(seeds) if seed % 2]
-    return range(seeds * (4 if size < 10 else 2 if size < 20 else 1))
+        return [seed for seed in range(first, first + seeds) if seed % 2]
+    return range(first, first + seeds * (4 if size < 10 else 2 if size < 20 else 1))
 
 
 def shown(cells: dict[tuple[str, int, int], Counter[str]]) -> Iterable[str]:
@@ -127,7 +129,8 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--kinds", nargs="*", default=KINDS)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--kinds", nargs="*", default=(*KINDS, *oddsites.KINDS))
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--visits", nargs="*", type=int, default=VISITS)
     parser.add_argument("--wrong", action="store_true", help="also what is wrong, by site")
@@ -138,7 +141,7 @@ def main() -> None:
         made = arguments.keep or Path(temporary)
         made.mkdir(exist_ok=True)
         for kind, size in product(arguments.kinds, arguments.sizes):
-            for seed in seeds_of(size, arguments.seeds):
+            for seed in seeds_of(size, arguments.seeds, arguments.first):
                 for visits, found, wrong in judged(made, kind, size, seed, arguments.visits):
                     cells.setdefault((kind, visits, size), Counter()).update(found)
                     if arguments.wrong and wrong:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, part_writer
@@ -272,7 +272,6 @@ NOISE: Final[Mapping[str, Callable[[Moment], str]]] = {
 }
 """Each makes of a moment what stands in a page beside its own text."""
 
-
 _BOXES: Final = {
     "semantic": (
         "<header class=top><nav>{}</nav>{}</header>", "<main><article>{}</article></main>",
@@ -297,6 +296,7 @@ class ScriptedSite:
     seed: int
     noise: int
     """Kinds of it."""
+    noises: ClassVar[Mapping[str, Callable[[Moment], str]]] = NOISE
     edited: float = 0.15
     docs: dict[str, Doc] = field(default_factory=dict)
     answers: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -307,7 +307,7 @@ class ScriptedSite:
         self._rng = rng
         self.host = f"https://{self.kind}{self.size}-{self.seed}.example.org/"
         self.style = STYLES[rng.randrange(3)]
-        inside = rng.sample([*NOISE], self.noise)
+        inside = rng.sample([*self.noises], self.noise)
         self.has_names = rng.random() < 0.5
         self.where = {one: rng.choice(("inside", "end", "side", "head")) for one in inside}
         self.pool = [f"{sentence(rng)}" for _ in range(rng.choice((6, 12, 24)))]
@@ -418,7 +418,7 @@ class ScriptedSite:
         noise = dict[str, list[str]]()
         for what, where in self.where.items():
             same = random.Random(f"{self.seed} {what} {visit}")
-            made = NOISE[what](Moment(rng, same, visit, at, doc, titles, self.pool))
+            made = self.noises[what](Moment(rng, same, visit, at, doc, titles, self.pool))
             if self.has_names:
                 made = f"<div class={what.split()[-1]}>{made}</div>"
             noise.setdefault(where, []).append(made)

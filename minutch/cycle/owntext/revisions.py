@@ -16,10 +16,14 @@ line whose number always does is told. What a line stands for is asked in severa
 
     place       what is in these boxes of the site
     mask        at this place, the same words around numbers ("Viewed # times")
-    after       at this place, what follows the same line ("Related")
+    unit        at this place, the same words after numbers ("Ada (# posts) wrote on #")
+    after       at this place, what follows the same line but for its numbers ("Related")
+    ahead       the same of what stands before it ("Advertisement")
     line        the line itself, as one of a few that take turns
     first, last the nth line at this place, from above or below, if another stands there now
-    pool        at this place, a line that other pages had there, too
+    pool        at this place, a line that other pages had there, too; or that came on some and went
+                from others, with nothing in its place ("We use cookies")
+    item        the same, but for the numbers ("Lamp 42.50 EUR"), which say nothing then, either
 
 Of those that stood there, at one visit, the next visit tells which stayed. It is a habit of a site
 if MOVING of them went, on three of its pages, and at most of its visits: what changed once for all,
@@ -29,6 +33,9 @@ chance would do that in one of a hundred pages at most, if the rest of the site 
 Two visits say little of habits: what changed at once on most pages may be an edit of all. Then
 numbers are muted that are no amounts of money, and words that quite others have replaced (_AT_ONCE)
 where chance would not do it: not the same words for the same others, as when a name is changed.
+
+In a new design all boxes are others. Lines that stand in these have neither stayed nor gone, and
+what changed at each visit has its place by what is around it.
 """
 
 from __future__ import annotations
@@ -39,6 +46,8 @@ from typing import Final
 
 import polars as pl
 
+from minutch.cycle.owntext.worddiff import EVER, SLOTS, without_other
+
 NOT_OWN: Final = "not own text"
 FRAME: Final = "frame of the site"
 RELATIVE: Final = "relative time"
@@ -48,30 +57,25 @@ LEAST_CHANCE: Final = 10
 """63rds of probability: a line that no more is likely to be main text has to be own by its site."""
 MOVING: Final = 0.4
 _PAGES: Final = 3
-_AT_ONCE: Final = {"numbers": {"mask": 0.8}, "words": {"first": 0.8, "last": 0.8, "pool": MOVING}}
+_AT_ONCE: Final = {
+    "numbers": {"mask": 0.8, "unit": 0.8},
+    "words": dict.fromkeys(("first", "last", "after", "ahead"), 0.8)
+    | dict.fromkeys(("pool", "item"), MOVING),
+}
 """Which part has to change where there were two visits only."""
-_SLOTS: Final = 8
-"""Lines of a place that are counted from above, and from below."""
+_LUMPED: Final = dict.fromkeys(("first", "last", "unit"), 0.8)
+"""The same of several visits, where quite different lines may be of one kind."""
 _MANY: Final = 20
 """Lines of a list that is long."""
 _HALF: Final = 0.5
+_QUARTER: Final = 0.25
+_APART: Final = ("line", "item", "shared", "comes", "pages")
+"""Counts that are no habits as they are."""
 _RARE: Final = 0.01
 _OFTEN: Final = 0.75
 _WEIGHT: Final = 10
 _USUAL: Final = {"words": 0.12, "numbers": 0.05}
 """What is taken for usual at a place before anything is known, with the weight of _WEIGHT lines."""
-_DATES: Final = (
-    r"(?i)^\W*(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
-    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|[ap]\.?m\.?|utc|gmt)\W*$"
-)
-_AGO: Final = (
-    r"(?i)\b(?:just now|moments? ago|yesterday|today|(?:\d+|an?|one|two|a few|few)"
-    r" (?:sec|second|min|minute|hour|hr|day|week|month|year)s? ago)\b"
-)
-_MONEY: Final = r"\p{Sc}|\b(?:EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD|Euro?s?)\b"
-"""An amount is no counter, though that of all goods changes at once."""
-_INVISIBLE: Final = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 
 COUNTS: Final = pl.Schema(
     {"site": pl.UInt64(), "kind": pl.String(), "key": pl.UInt64()}
@@ -81,102 +85,8 @@ COUNTS: Final = pl.Schema(
 """How many lines of a site's pages there were at visits, and of how many the wording or numbers
 were others at the next, that of `segment`. `place` is that of "line", of "first" and "last" the
 words by which they differ; 0 of the others."""
-_EVER: Final = 2**32 - 1
-"""The segment of counts of pages, each of them once."""
 _SHARED: Final = pl.struct("side", "place", "hash").hash()
-
-
-def read(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns lines that are compared, with what they are compared by: `row` in the visit, `hash`,
-    `mask` and if it `has_number`, `still` (but for relative times), `after`.
-
-    `lines` are those of whole pages, in order: `site`, `page`, `visit` (from 0), its `segment`,
-    `place`, `chance`, `own`, `line`.
-    """
-    # Soft hyphens and the like come and go without anybody seeing it.
-    plain = pl.col("line").str.replace_all(_INVISIBLE, "").str.replace_all(r"[\s\p{Z}]+", " ")
-    lines = lines.with_columns(line=plain.str.strip_chars()).filter(pl.col("line") != "")
-    # Each distinct line once: pages of a site share most of theirs.
-    words = lines.select(pl.col("line").unique()).with_columns(words=pl.col("line").str.split(" "))
-    is_number = pl.element().str.contains(r"\d") | pl.element().str.contains(_DATES)
-    masked = pl.col("words").list.eval(pl.when(is_number).then(pl.lit("#")).otherwise(pl.element()))
-    masked = masked.list.join(" ").str.replace_all(r"#(?: #)+", "#")
-    words = words.select(
-        "line",
-        pl.col("line").hash().alias("hash"),
-        masked.hash().alias("mask"),
-        pl.col("line").str.replace_all(_AGO, "#").hash().alias("still"),
-        has_number=masked.str.contains("#", literal=True),
-        has_money=pl.col("line").str.contains(_MONEY),
-    )
-    return lines.join(words, on="line", how="left", maintain_order="left").with_columns(
-        row=pl.int_range(pl.len()).over("page", "visit"),
-        nth=pl.int_range(pl.len(), dtype=pl.UInt32).over("page", "visit", "place"),
-        left=pl.int_range(pl.len(), dtype=pl.UInt32).reverse().over("page", "visit", "place"),
-        after=pl.col("hash").shift().over("page", "visit").fill_null(0),
-    )
-
-
-def sides(lines: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines of visits (`read`), those before and after each turn from a visit to the
-    next: with `turn`, the later visit, whose `segment` they have; `side`, 0 before and 1 after it;
-    `gone`, if the other side lacks it; `number`, if that has it but for numbers, `ago`, but for
-    relative times.
-    """
-    visits = lines.select("page", turn="visit", of="segment").unique()
-    old = lines.select(pl.exclude("visit"), turn=pl.col("visit") + 1, side=pl.lit(0, pl.Int8))
-    new = lines.filter(pl.col("visit") > 0)
-    new = new.select(pl.exclude("visit"), turn="visit", side=pl.lit(1, pl.Int8))
-    found = pl.concat([old.select(new.columns), new]).drop("segment")
-    found = found.join(visits, on=["page", "turn"], maintain_order="left").rename({"of": "segment"})
-    # Then, of what is gone: all but its numbers, all but a relative time.
-    found = _without_other(found, ["place", "hash"], "gone", pl.lit(value=True))
-    found = _without_other(found, ["mask"], "word", pl.col("gone") & pl.col("has_number"))
-    has_ago = pl.col("gone") & (pl.col("still") != pl.col("hash"))
-    found = _without_other(found, ["still"], "lasting", has_ago)
-    found = found.with_columns(
-        number=pl.col("gone") & pl.col("has_number") & ~pl.col("word"),
-        ago=has_ago & ~pl.col("lasting"),
-    ).drop("word", "lasting")
-    return _with_swaps(found)
-
-
-def _with_swaps(found: pl.DataFrame) -> pl.DataFrame:
-    """Tells of lines whose wording is gone, if another one has their place, counted from above or
-    below, as `first` and `last`: by which words they differ, as a hash.
-    """
-    words = found.with_row_index("at").filter(pl.col("gone") & ~pl.col("number"))
-    words = words.with_columns(words=pl.col("line").str.split(" ").list.unique())
-    for name, nth in (("first", "nth"), ("last", "left")):
-        slot = ["page", "turn", "place", nth]
-        mine = words.filter(pl.col(nth) < _SLOTS).select("at", "side", "words", *slot)
-        pairs = mine.filter(side=0).join(mine.filter(side=1), on=slot, suffix="_of")
-        less, more = (
-            pl.col(one).list.set_difference(other).list.sort().list.join(" ")
-            for one, other in (("words", "words_of"), ("words_of", "words"))
-        )
-        edit = pl.concat_str(less, more, separator="\n").hash() % _EVER
-        pairs = pairs.select("at", "at_of", edit.alias(name))
-        others = pairs.select(pl.col("at_of").alias("at"), name)
-        both = pl.concat([pairs.select("at", name), others])
-        rows = found.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
-        rows = rows.join(both, on="at", how="left", maintain_order="left")
-        found = found.with_columns(rows[name].cast(pl.UInt32))
-    return found
-
-
-def _without_other(
-    found: pl.DataFrame, by: Sequence[str], name: str, where: pl.Expr
-) -> pl.DataFrame:
-    """Tells of the lines `where` which the other side does not have, as often, by some columns."""
-    key = ["page", "turn", *by]
-    mine = found.with_row_index("at").filter(where)
-    # As often: the second of two equal lines needs a second one on the other side.
-    mine = mine.with_columns(nth=pl.int_range(pl.len()).over(*key, "side"))
-    both = mine.group_by(*key, "nth").agg(alone=pl.len() == 1)
-    alone = mine.join(both, on=[*key, "nth"]).select("at", pl.col("alone").alias(name))
-    found = found.with_row_index("at").join(alone, on="at", how="left", maintain_order="left")
-    return found.drop("at").with_columns(pl.col(name).fill_null(value=False))
+_POOL: Final = pl.struct("place", "hash").hash()
 
 
 def _kinds(found: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -185,31 +95,43 @@ def _kinds(found: pl.DataFrame) -> dict[str, pl.DataFrame]:
     keys = {
         "place": place.hash(),
         "mask": pl.struct(place, "mask").hash(),
+        "unit": pl.struct(place, "unit").hash(),
         "after": pl.struct(place, "after").hash(),
+        "ahead": pl.struct(place, "ahead").hash(),
         "line": pl.col("hash"),
         "first": pl.struct(place, "nth").hash(),
         "last": pl.struct(place, "left").hash(),
-        "pool": pl.struct(place, "hash").hash(),
+        "pool": _POOL,
+        "item": pl.struct(place, "mask").hash(),
     }
     kinds = {kind: found.with_columns(key=key) for kind, key in keys.items()}
     kinds["money"] = kinds["mask"].filter("has_number", "has_money")
-    kinds["mask"] = kinds["mask"].filter("has_number", ~pl.col("has_money"))
-    kinds["first"] = kinds["first"].filter(pl.col("nth") < _SLOTS)
-    kinds["last"] = kinds["last"].filter(pl.col("left") < _SLOTS)
+    kinds["item"] = kinds["item"].filter("has_number")
+    for kind in ("mask", "unit"):
+        kinds[kind] = kinds[kind].filter("has_number", ~pl.col("has_money"))
+    kinds["first"] = kinds["first"].filter(pl.col("nth") < SLOTS)
+    kinds["last"] = kinds["last"].filter(pl.col("left") < SLOTS)
     return kinds
 
 
 def counted(found: pl.DataFrame) -> pl.DataFrame:
-    """Returns what the `sides` of some pages come to, with COUNTS."""
+    """Returns what the `sides` of some pages come to, with COUNTS. Lines that are in other boxes
+    now, as all are in a new design, neither stayed nor went.
+    """
+    found = found.filter(~pl.col("moved"))
     numbers, words = pl.col("number"), pl.col("gone") & ~pl.col("number")
     tables = []
-    for kind, rows in _kinds(found).items():
+    for kind, mine in _kinds(found).items():
         if kind == "pool":
             continue
-        at = pl.col("place") if kind == "line" else pl.lit(0).alias("place")
+        is_line = kind in ("line", "item")
+        at = pl.col("place") if is_line else pl.lit(0).alias("place")
+        rows = mine.with_columns(key="mask") if kind == "item" else mine
         went = words
         if kind in ("first", "last"):
-            at, went = pl.col(kind).fill_null(_EVER).alias("place"), pl.col(kind).is_not_null()
+            at, went = pl.col(kind).fill_null(EVER).alias("place"), pl.col(kind).is_not_null()
+        elif kind in ("after", "ahead"):
+            at = pl.coalesce("first", "last").fill_null(EVER).alias("place")
         counts = (
             rows.filter(side=0)
             .group_by("site", "key", at, "segment")
@@ -217,18 +139,25 @@ def counted(found: pl.DataFrame) -> pl.DataFrame:
         )
         tables.append(counts.with_columns(kind=pl.lit(kind)))
         # what is there at last is one of those that take turns, too
-        there = rows if kind == "line" else rows.filter(side=0)
-        at = at if kind == "line" else pl.lit(0).alias("place")
+        there = rows if is_line else rows.filter(side=0)
+        at = at if is_line else pl.lit(0).alias("place")
         pages = there.group_by("site", "key", at).agg(pages=pl.col("page").n_unique())
-        tables.append(pages.with_columns(kind=pl.lit(kind), segment=pl.lit(_EVER)))
+        tables.append(pages.with_columns(kind=pl.lit(kind), segment=pl.lit(EVER)))
     shared = found.filter("gone").group_by("site", "side", "place", "hash", "segment")
     counts = shared.agg(pages=pl.col("page").n_unique())
     pages = found.group_by("site", "segment").agg(pages=pl.col("page").n_unique())
     every = found.group_by("site").agg(pages=pl.col("page").n_unique())
-    every = every.with_columns(segment=pl.lit(_EVER))
+    every = every.with_columns(segment=pl.lit(EVER))
     for table in (pages, every):
         tables.append(table.with_columns(kind=pl.lit("pages"), key=pl.lit(0)))
     tables.append(counts.with_columns(key=_SHARED, kind=pl.lit("shared")))
+    # what came on pages and went from others, with nothing in its place
+    alone = found.filter(words & pl.col("first").is_null() & pl.col("last").is_null())
+    comes = alone.group_by("site", _POOL.alias("key"), "segment").agg(
+        lines=pl.col("page").filter(side=0).n_unique(),
+        words=pl.col("page").filter(side=1).n_unique(),
+    )
+    tables.append(comes.with_columns(kind=pl.lit("comes")))
     zeros = ("place", "lines", "words", "numbers", "pages")
     return pl.concat(
         table.with_columns(
@@ -260,11 +189,13 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     usual = usual.select("site", rate=_rate("words", pl.col("words"), pl.col("lines")))
     # The same words for the same others on many pages are one edit of all: nothing takes turns.
     slot = ["site", "kind", "key", "segment"]
-    is_edit = kind.is_in(["first", "last"]) & (pl.col("words") > _HALF * pl.sum("words").over(slot))
+    is_edit = kind.is_in(["first", "last", "after", "ahead"]) & (pl.col("place") != EVER)
+    is_edit &= pl.col("words") > _HALF * pl.sum("words").over(slot)
     edits = counts.with_columns(words=pl.when(is_edit).then(0).otherwise("words"))
-    found = _moving(edits.filter(~kind.is_in(["line", "shared", "pages"])), usual)
+    found = _moving(edits.filter(~kind.is_in(_APART)), usual)
     pages = counts.filter(kind == "pages").select("site", "segment", of="pages")
-    pools = _pools(lines, pages.filter(segment=_EVER), usual)
+    sizes = pages.filter(segment=EVER)
+    pools = [_pools(one, counts.filter(kind == one), sizes, usual) for one in ("line", "item")]
     # Lines at places that move anyway tell nothing more.
     moving = found.filter("moving_words", kind == "place").select("site", "key")
     some = lines.with_columns(at=pl.col("place").hash())
@@ -276,11 +207,17 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     # Only where two pages have it: the title of a page is a line of other pages' lists.
     turns = pl.concat([rest, few]).filter("moving_words").unique(["site", "key"])
     turns = turns.join(_pages_of(lines).filter(pl.col("pages") > 1), on=["site", "key"])
-    found = pl.concat([found, pools, _at_places(turns)])
+    found = pl.concat([found, *pools, _at_places("pool", turns)])
+    comes = counts.filter(kind == "comes").join(pages, on=["site", "segment"])
+    every = pl.col("lines") + pl.col("words")
+    is_both = pl.min_horizontal("lines", "words") > 0
+    comes = comes.filter(is_both, every >= _PAGES, every >= _QUARTER * pl.col("of"))
+    comes = comes.with_columns(kind=pl.lit("pool"), moving_words=True, moving_numbers=False)
+    found = pl.concat([found, comes.select(HABITS.names())]).unique(["site", "kind", "key"])
     found = found.filter(pl.col("moving_words") | pl.col("moving_numbers") | (kind == "place"))
     shared = counts.filter(kind == "shared").select("site", "key", "segment", "pages")
     over_all = shared.group_by("site", "key").agg(pages=pl.col("pages").sum())
-    over_all = over_all.with_columns(segment=pl.lit(_EVER, pl.UInt32)).select(shared.columns)
+    over_all = over_all.with_columns(segment=pl.lit(EVER, pl.UInt32)).select(shared.columns)
     shared = pl.concat([shared, over_all]).join(pages, on=["site", "segment"])
     shared = shared.filter(pl.col("pages") >= _PAGES, pl.col("pages") >= _HALF * pl.col("of"))
     frame = shared.select("site", "key").unique()
@@ -293,17 +230,23 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([found, frame.select(HABITS.names())])
 
 
-def _pools(lines: pl.DataFrame, sizes: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
+def _pools(
+    kind: str, lines: pl.DataFrame, sizes: pl.DataFrame, usual: pl.DataFrame
+) -> pl.DataFrame:
     """Returns, with HABITS, the lines that several pages have at a place, where these take turns,
     by the counts of lines.
     """
     line = ["site", "place", "key"]
     every = _pages_of(lines).join(sizes, on="site")
+    if kind == "item":
+        # what goes from most pages at once is an edit of all: of lines, it is the frame's
+        once = lines.group_by(line).agg(most=pl.col("words").max())
+        every = every.join(once, on=line).filter(pl.col("most") <= _HALF * pl.col("of"))
     stands = (pl.col("words") == 0) & (pl.col("pages") >= _HALF * pl.col("of"))
     # Two pages may be one that has moved, or its forms: what both have stays as a rule.
     goes = (pl.col("pages") > 2) | (pl.col("words") >= MOVING * pl.col("lines"))
     pooled = every.filter(pl.col("pages") > 1, ~stands, goes).select(line)
-    turns = lines.filter(pl.col("segment") != _EVER).join(pooled, on=line, how="semi")
+    turns = lines.filter(pl.col("segment") != EVER).join(pooled, on=line, how="semi")
     counts = turns.with_columns(
         key=pl.col("place").hash(),
         kind=pl.lit("pool"),
@@ -312,7 +255,10 @@ def _pools(lines: pl.DataFrame, sizes: pl.DataFrame, usual: pl.DataFrame) -> pl.
     )
     moving = _moving(counts.select(lines.columns), usual).filter("moving_words")
     pooled = pooled.with_columns(at=pl.col("place").hash())
-    return _at_places(pooled.join(moving.rename({"key": "at"}), on=["site", "at"]))
+    return _at_places(
+        "pool" if kind == "line" else kind,
+        pooled.join(moving.rename({"key": "at"}), on=["site", "at"]),
+    )
 
 
 def _pages_of(lines: pl.DataFrame) -> pl.DataFrame:
@@ -320,14 +266,17 @@ def _pages_of(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.group_by("site", "place", "key").agg(pl.sum("pages", "words", "lines"))
 
 
-def _at_places(lines: pl.DataFrame) -> pl.DataFrame:
+def _at_places(kind: str, lines: pl.DataFrame) -> pl.DataFrame:
     """Returns habits of lines (`key`, at `place`), as those of a pool, with HABITS."""
     key = pl.struct("place", hash="key").hash()
-    return lines.with_columns(key=key, kind=pl.lit("pool")).select(HABITS.names())
+    # what comes and goes does so whatever its numbers are
+    goes = (pl.col("lines") > 0) & (pl.col("words") >= MOVING * pl.col("lines"))
+    lines = lines.with_columns(key=key, kind=pl.lit(kind), moving_numbers=goes)
+    return lines.select(HABITS.names())
 
 
 def standing(lines: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Returns those of the lines (`read`) that are own, and by no site's habits do not stay."""
+    """Returns those of the lines (`worddiff.read`) that are own and stay by all sites' habits."""
     own = lines.filter("own").with_row_index("at")
     moving = known.filter(pl.col("moving_words") | pl.col("moving_numbers"))
     kinds = _kinds(own)
@@ -349,7 +298,7 @@ def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
     counts = counts.group_by(*of_key, "segment").agg(
         pl.col("lines", "words", "numbers", "pages").sum()
     )
-    is_turn = pl.col("segment") != _EVER
+    is_turn = pl.col("segment") != EVER
     turns = is_turn.sum()
     judged = []
     for what in ("words", "numbers"):
@@ -357,8 +306,7 @@ def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
         busy = (is_turn & (pl.col(what) >= MOVING / 2 * pl.col("lines"))).sum()
         is_habit = (turns > 1) & (often >= MOVING) & (busy >= 2) & (busy >= 0.6 * turns)
         kind = pl.col("kind").first()
-        if what == "words":
-            is_habit &= ~kind.is_in(["first", "last"]) | (often >= _AT_ONCE[what]["first"])
+        is_habit &= often >= kind.replace_strict(_LUMPED, default=MOVING)
         share = kind.replace_strict(_AT_ONCE[what], default=None)
         at_once = (turns == 1) & (often >= share)
         at_once = at_once.fill_null(value=False)
@@ -390,29 +338,24 @@ def judged(found: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     gone = rows.filter("gone")
     places = known.filter(kind="place").select("site", "key", "lines", "words", "numbers")
     moving = [pl.DataFrame(schema={"at": pl.UInt32})]
-    kinds = _kinds(rows)
-    for kind, mine in kinds.items():
+    steady = _steady(rows)
+    for kind, mine in _kinds(rows).items():
         of_kind = known.filter(pl.col("kind") == kind)
         of_site = mine.filter("gone").join(of_kind, on=["site", "key"])
         is_moving = pl.when("number").then("moving_numbers").otherwise("moving_words")
         if kind in ("first", "last"):
             is_moving = pl.col(kind).is_not_null() & pl.col("moving_words")
         of_site = of_site.filter(is_moving)
-        if kind in ("place", "pool"):
-            of_site = of_site.join(_steady(mine), on=["page", "place"], how="anti")
+        if kind in ("place", "pool", "item", "after", "ahead"):
+            of_site = of_site.join(steady, on=["page", "place"], how="anti")
         moving.append(of_site.select("at"))
         if kind in ("place", "mask", "money", "after"):
             moving.append(_own_habits(kind, mine, places))
     frame = gone.with_columns(key=_SHARED)
     frame = frame.join(known.filter(kind="shared"), on=["site", "key"], how="semi").select("at")
     habit = pl.concat(moving)["at"].unique()
-    # what has taken the place of such a line is another one, though it is seen for the first time
-    words = gone.filter(~pl.col("number"))
-    others = [habit]
-    for slot in (["page", "turn", "place", *by] for by in (["after"], ["nth", "left"])):
-        taken = words.filter(pl.col("at").is_in(habit.implode())).select(slot).unique()
-        others.append(words.join(taken, on=slot, how="semi")["at"])
-    habit = pl.concat(others).unique()
+    moved, habit = _in_new_boxes(rows, habit)
+    habit = _with_others(gone.filter(~pl.col("number")), habit)
     is_own = pl.col("own") | (pl.col("chance") >= LEAST_CHANCE)
     reason = (
         pl.when(pl.col("at").is_in(frame["at"].implode())).then(pl.lit(FRAME))
@@ -420,21 +363,73 @@ def judged(found: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         .when("ago").then(pl.lit(RELATIVE))
         .when(pl.col("at").is_in(habit.implode())).then(pl.lit(HABIT))
     )  # fmt: skip
-    gone = gone.with_columns(muted=reason).drop("at")
+    # of a line in a new box it is no matter what is known of the old one
+    is_moved = pl.col("at").is_in(moved.implode())
+    gone = gone.with_columns(muted=pl.when(~is_moved).then(reason)).drop("at")
     # where it stands now may be what changes all the time, so this comes last
-    mine = _without_other(gone, ["hash"], "alone", pl.col("muted").is_null())
-    moved = pl.col("muted").is_null() & ~pl.col("alone")
-    muted = pl.when(moved).then(pl.lit(ELSEWHERE)).otherwise("muted")
+    stays = pl.col("muted").is_null() | pl.col("muted").is_in([NOT_OWN, FRAME])
+    mine = without_other(gone, ["hash"], "alone", stays)
+    is_there = pl.col("muted").is_null() & ~pl.col("alone")
+    muted = pl.when(is_there).then(pl.lit(ELSEWHERE)).otherwise("muted")
     return mine.with_columns(muted=muted).drop("alone")
 
 
-def _steady(mine: pl.DataFrame) -> pl.DataFrame:
+def _in_new_boxes(rows: pl.DataFrame, habit: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Returns which lines, `at`, are in boxes that the page has only before or after a turn, as all
+    are in a new design, and stand in other ones then; and `habit` with those in such boxes that
+    have taken the place of others that change at each visit.
+    """
+    box = ["page", "turn", "place"]
+    boxes = rows.group_by(box).agg(pl.col("side").n_unique()).filter(side=1).select(box)
+    gone = rows.filter("gone").join(boxes, on=box, how="semi", maintain_order="left")
+    words = gone.filter(~pl.col("number"), ~pl.col("moved"))
+    new = words.filter(side=1)
+    known = words.filter(pl.col("at").is_in(habit.implode()))
+    found = [
+        _paired(gone.filter("number"), "mask", habit),
+        _paired(words.filter(pl.col("after") != 0), "after", habit),
+        new.join(known, on=["site", "hash"], how="semi")["at"],
+    ]
+    # a box with one of them has others beside it
+    some = new.filter(pl.col("at").is_in(pl.concat(found[1:]).implode()))
+    found.append(new.join(some, on=box, how="semi")["at"])
+    return gone.filter("moved")["at"], pl.concat([habit, *found]).unique()
+
+
+def _paired(gone: pl.DataFrame, by: str, habit: pl.Series) -> pl.Series:
+    """Returns which lines have a partner on the other side, by a column, that is a habit."""
+    slot = ["page", "turn", by, "of"]
+    mine = gone.with_columns(of=pl.int_range(pl.len()).over("page", "turn", "side", by))
+    pairs = mine.filter(side=0).join(mine.filter(side=1), on=slot, suffix="_of")
+    known = habit.implode()
+    old = pairs.filter(pl.col("at_of").is_in(known))["at"]
+    new = pairs.filter(pl.col("at").is_in(known))["at_of"].alias("at")
+    return pl.concat([old, new])
+
+
+def _with_others(words: pl.DataFrame, habit: pl.Series) -> pl.Series:
+    """Returns `habit` with the lines that are seen for the first time where such a line was: as
+    many as the box of the page lacks.
+    """
+    box = ["page", "turn", "place"]
+    words = words.with_columns(is_known=pl.col("at").is_in(habit.implode()))
+    known = pl.col("is_known").cast(pl.Int32)
+    side = pl.col("side").cast(pl.Int32)
+    lacking = ((1 - 2 * side) * known).sum().over(box) * (2 * side - 1) > 0
+    free, found = words.filter(~pl.col("is_known"), lacking), [habit]
+    for slot in ([*box, *by] for by in (["after"], ["nth", "left"])):
+        taken = words.filter("is_known").select(slot).unique()
+        found.append(free.join(taken, on=slot, how="semi")["at"])
+    return pl.concat(found).unique()
+
+
+def _steady(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the places of pages at which many lines stand that stay, whatever other pages have
     there: the list of all pages, where others have a few related ones.
     """
     went = (pl.col("gone") & ~pl.col("number")).sum()
     turns = pl.col("turn").n_unique()
-    found = mine.filter(side=0).group_by("page", "place").agg(n=pl.len(), went=went, turns=turns)
+    found = rows.filter(side=0).group_by("page", "place").agg(n=pl.len(), went=went, turns=turns)
     return found.filter(
         pl.col("n") >= _MANY * pl.col("turns"), pl.col("went") < MOVING * pl.col("n")
     )

@@ -233,7 +233,7 @@ class Changes:
             lines = self._lines(keys, visits.select("key", "of"))
             if not len(lines):
                 continue
-            counts = revisions.added([counts, revisions.counted(revisions.sides(lines))])
+            counts = revisions.added([counts, revisions.counted(worddiff.sides(lines))])
             # The range may end within a site.
             is_last = pl.col("site") == lines["site"][-1]
             found.append(revisions.habits(counts.filter(~is_last)))
@@ -258,7 +258,7 @@ class Changes:
         return read.filter(compared).select("key", "of")
 
     def _lines(self, keys: KeyRange, wanted: pl.DataFrame) -> pl.DataFrame:
-        """Returns the lines of the visits `wanted`, as `revisions.read` gives them, with `key`."""
+        """Returns the lines of the visits `wanted`, as `worddiff.read` gives them, with `key`."""
         found = []
         for (of,), mine in wanted.group_by("of", maintain_order=True):
             data, texts = self._parses[int(of)]
@@ -286,7 +286,7 @@ class Changes:
             segment="of",
             row=pl.int_range(pl.len(), dtype=pl.UInt32),
         )
-        return revisions.read(known.join(lines, on="row", maintain_order="left_right"))
+        return worddiff.read(known.join(lines, on="row", maintain_order="left_right"))
 
     def _diffs(
         self, lines: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame
@@ -297,7 +297,7 @@ class Changes:
         }
         rows: dict[tuple[bytes, int], dict[str, tuple[list[str], list[str]]]] = {}
         if len(lines):
-            gone = revisions.judged(revisions.sides(lines), known)
+            gone = revisions.judged(worddiff.sides(lines), known)
             late = visits.filter(self._since).select("key", segment="of")
             gone = gone.join(late, on=["key", "segment"], how="semi").sort("key", "segment", "row")
             for key, of, why, side, line in gone.select(

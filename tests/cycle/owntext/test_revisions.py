@@ -9,7 +9,7 @@ from math import comb
 import polars as pl
 import pytest
 
-from minutch.cycle.owntext import revisions
+from minutch.cycle.owntext import revisions, worddiff
 from minutch.cycle.owntext.revisions import ELSEWHERE, FRAME, HABIT, NOT_OWN, RELATIVE
 
 Block = tuple[str, str]
@@ -36,7 +36,7 @@ def told(*pages: Sequence[Visit]) -> dict[tuple[int, int], dict[str, str | None]
             "place": pl.UInt32(), "chance": pl.UInt8(), "own": pl.Boolean(), "line": pl.String(),
         }
     )  # fmt: skip
-    found = revisions.sides(revisions.read(pl.DataFrame(rows, schema=schema, orient="row")))
+    found = worddiff.sides(worddiff.read(pl.DataFrame(rows, schema=schema, orient="row")))
     known = revisions.habits(revisions.added([revisions.counted(found)]))
     result: dict[tuple[int, int], dict[str, str | None]] = {}
     for page, turn, line, why in (
@@ -262,7 +262,7 @@ def test_counts_of_different_pages_add_up() -> None:
         for place, line in lines
     ]
     names = ["site", "page", "visit", "segment", "place", "chance", "own", "line"]
-    found = revisions.sides(revisions.read(pl.DataFrame(rows, schema=names, orient="row")))
+    found = worddiff.sides(worddiff.read(pl.DataFrame(rows, schema=names, orient="row")))
     halves = [revisions.counted(found.filter(pl.col("page") % 2 == half)) for half in (0, 1)]
     whole = revisions.added([revisions.counted(found)])
     order = ["kind", "key", "place", "segment"]
@@ -311,3 +311,89 @@ def test_what_half_of_all_lines_do_is_no_habit_of_a_place_on_many_pages() -> Non
     """Beyond 64 lines all were taken for rare."""
     assert revisions.tail(400, 1000, 0.5) == 1
     assert revisions.tail(400, 1000, 0.3) < 1e-9 and revisions.tail(9000, 10_000, 0.5) < 1e-99
+
+
+def test_counters_within_lines_that_differ_by_names_are_a_habit() -> None:
+    names = ("Ada", "Bob", "Cleo", "Dan", "Eve", "Finn")
+    pages: list[list[list[Block]]] = [
+        [
+            [("p", P.format(n)), ("q", f"{name} ({n}{v}1 posts) wrote on {n + 1} May")]
+            for v in (0, 1)
+        ]
+        for n, name in enumerate(names)
+    ]
+    found = told(*pages)
+    assert len(found) == 6
+    assert {why for lines in found.values() for why in lines.values()} == {HABIT}
+    # a new date of one is an edit, as no other has one
+    for number, page in enumerate(pages):
+        page[1][1] = ("q", f"{names[number]} ({number}01 posts) wrote on {number + 1} May")
+    pages[3][1][1] = ("q", "Dan (301 posts) wrote on 9 May")
+    assert told(*pages)[3, 1] == {line: None for _, line in (pages[3][0][1], pages[3][1][1])}
+
+
+def test_prices_of_goods_that_take_turns_say_nothing() -> None:
+    letters = "abcdefghi"
+
+    def goods(page: int, visit: int) -> list[Block]:
+        chosen = [(page + 3 * visit + n) % 9 for n in range(4)]
+        items = [("li", f"Lamp {letters[n]} {n}{visit}.{page}0 EUR") for n in chosen]
+        price = f"Chair {letters[page]} {9 if visit < 2 else 8}.00 EUR"
+        return [("p", P.format(page)), ("price", price), *items]
+
+    found = told(*([goods(page, visit) for visit in range(4)] for page in range(9)))
+    for (page, turn), lines in found.items():
+        edited = {line for line, why in lines.items() if why is None}
+        sale = {f"Chair {letters[page]} {price}.00 EUR" for price in (9, 8)}
+        assert edited == (sale if turn == 2 else set())
+        # one of four stays, at another price
+        assert len(lines) - len(edited) == 8
+
+
+def test_what_comes_on_some_pages_and_goes_from_others_is_a_habit_unless_it_has_a_place() -> None:
+    def pages(line: str, other: str) -> list[list[list[Block]]]:
+        with_line = [(n % 2 == 0, n % 3 == 0) for n in range(12)]
+        return [
+            [
+                [("p", P.format(n)), *([("q", line)] if is_there else [("q", other)] * bool(other))]
+                for is_there in two
+            ]
+            for n, two in enumerate(with_line)
+        ]
+
+    banner = told(*pages("We use cookies", ""))
+    assert {why for lines in banner.values() for why in lines.values()} == {HABIT}
+    stock = pages("In stock", "Sold out")
+    stock += [[[("p", P.format(n)), ("q", "In stock")]] * 2 for n in range(12, 40)]
+    assert {why for lines in told(*stock).values() for why in lines.values()} == {None}
+
+
+def test_what_stands_before_the_same_line_is_known_after_two_visits() -> None:
+    def page(number: int, visit: int) -> list[Block]:
+        ad = [("p", f"Buy {'abcdefgh'[number]}{'xy'[visit]} now"), ("p", "Advertisement")]
+        above, below = ([("p", f"{P.format(number)} {n}") for n in range(m)] for m in (2, 6))
+        return [*above[: number % 3], *ad, *below[2 : 2 + number % 4]]
+
+    found = told(*([page(number, visit) for visit in (0, 1)] for number in range(8)))
+    assert len(found) == 8
+    assert {why for lines in found.values() for why in lines.values()} == {HABIT}
+
+
+def test_a_new_design_is_no_change_and_what_changes_anyway_is_known_in_it() -> None:
+    def page(number: int, visit: int) -> list[Block]:
+        box = "new " if visit > 2 else ""
+        ad = f"Buy {'abcdefgh'[number]}{'wxyz'[visit]}"
+        first = P.format(number) if (number, visit) != (4, 3) else "Prose that was written anew."
+        return [
+            (f"{box}p", first),
+            (f"{box}h", "Related"),
+            (f"{box}li", ad),
+            (f"{box}q", f"Viewed {number}{visit}7 times"),
+            (f"{box}p", f"More of {'abcdefgh'[number]}."),
+        ]
+
+    found = told(*([page(number, visit) for visit in range(4)] for number in range(8)))
+    for (number, turn), lines in found.items():
+        edits = {line for line, why in lines.items() if why is None}
+        anew = {P.format(4), "Prose that was written anew."}
+        assert edits == (anew if (number, turn) == (4, 3) else set())
