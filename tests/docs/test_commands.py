@@ -69,6 +69,7 @@ BETWEEN = {"cd my-crawl": "cp ../conf/nutch-site.xml conf/ && cp ../seeds/* seed
 
 SLOW = ("crawling", "archives", "operating", "recipes", "audit", "report", "indexing", "profile")
 SLOW += ("sql", "python", "maintext", "README", "corpus", "explain", "assistants", "cluster")
+SLOW += ("lasting", "learn")
 """Pages whose lines take more than a second of CPU."""
 SHELL_PAGES = [
     page for page in PAGES if any(block.language in ("sh", "sql") for block in blocks(page))
