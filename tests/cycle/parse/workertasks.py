@@ -9,6 +9,7 @@ import faulthandler
 import os
 import pickle
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +46,7 @@ class Upper:
         if item == b"deaf":
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
             while True:
-                pass
+                time.sleep(60)
         if item == b"eat":
             return str(len([bytearray(1 << 24) for _ in range(1000)]))
         return item.decode()
