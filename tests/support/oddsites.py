@@ -227,8 +227,9 @@ class OddSite(ScriptedSite):
         self._visit, held, self.edited = visit, self.edited, 0.0
         told = super()._step(visit)
         self.edited = held
+        still = told.keys() | {to for _, to in self.answers.values()}
         for url, doc in self.docs.items():
-            if url not in told and doc.born < visit and self._rng.random() < held:
+            if url not in still and doc.born < visit and self._rng.random() < held:
                 self._edit(doc)
         if visit == 2 and self.seed % 3 == 1:
             self.style = scriptedsites.STYLES[(scriptedsites.STYLES.index(self.style) + 1) % 3]

@@ -185,8 +185,8 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     """
     kind = pl.col("kind")
     lines = counts.filter(kind == "line")
-    usual = counts.filter(kind == "place").group_by("site").agg(pl.col("words", "lines").sum())
-    usual = usual.select("site", rate=_rate("words", pl.col("words"), pl.col("lines")))
+    places = counts.filter(kind == "place").group_by("site")
+    usual = places.agg(pl.col("words", "lines").sum().name.prefix("all_"))
     # The same words for the same others on many pages are one edit of all: nothing takes turns.
     slot = ["site", "kind", "key", "segment"]
     is_edit = kind.is_in(["first", "last", "after", "ahead"]) & (pl.col("place") != EVER)
@@ -291,8 +291,8 @@ def standing(lines: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
-    """Returns which keys are habits, by their counts, with HABITS. `usual` says which part of the
-    lines of a `site` are others at the next visit.
+    """Returns which keys are habits, by their counts, with HABITS. `usual` says how many
+    lines of a `site` there are, and of how many the words are others at the next visit.
     """
     of_key = ("site", "kind", "key")
     counts = counts.group_by(*of_key, "segment").agg(
@@ -302,14 +302,15 @@ def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
     turns = is_turn.sum()
     judged = []
     for what in ("words", "numbers"):
-        often = pl.col(what).sum() / pl.col("lines").sum()
-        busy = (is_turn & (pl.col(what) >= MOVING / 2 * pl.col("lines"))).sum()
+        # of lines whose wording has gone, nobody knows whether the numbers had
+        of = pl.col("lines") - pl.col("words") if what == "numbers" else pl.col("lines")
+        often = pl.col(what).sum() / of.sum()
+        busy = (is_turn & (pl.col(what) >= (MOVING / 2 * of).clip(1))).sum()
         is_habit = (turns > 1) & (often >= MOVING) & (busy >= 2) & (busy >= 0.6 * turns)
         kind = pl.col("kind").first()
         is_habit &= often >= kind.replace_strict(_LUMPED, default=MOVING)
-        share = kind.replace_strict(_AT_ONCE[what], default=None)
-        at_once = (turns == 1) & (often >= share)
-        at_once = at_once.fill_null(value=False)
+        share = kind.replace_strict(_AT_ONCE[what], default=2.0)
+        at_once = (turns == 1) & (often >= share) & (pl.col(what).sum() >= _PAGES)
         judged += [is_habit.alias(f"moving_{what}"), at_once.alias(f"at_once_{what}")]
     found = counts.group_by(of_key).agg(
         pl.col("lines", "words", "numbers").sum(), pl.col("pages").max(), *judged
@@ -321,7 +322,11 @@ def _moving(counts: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
 
 def _by_chance(found: pl.DataFrame, usual: pl.DataFrame) -> pl.DataFrame:
     """Adds to habits what has changed at once; words, where chance would not do it."""
+    # by the rest of the site: it is to be seen whether these lines are another matter
+    rest = (pl.col(f"all_{one}").fill_null(0) - pl.col(one) for one in ("words", "lines"))
+    words, lines = (one.clip(0) for one in rest)
     maybe = found.filter("at_once_words").join(usual, on="site", how="left")
+    maybe = maybe.with_columns(rate=_rate("words", words, lines))
     rare = _rare(maybe, "words", "lines").select("site", "kind", "key", rare=True)
     found = found.join(rare, on=["site", "kind", "key"], how="left")
     return found.with_columns(

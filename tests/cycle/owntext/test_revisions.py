@@ -397,3 +397,11 @@ def test_a_new_design_is_no_change_and_what_changes_anyway_is_known_in_it() -> N
         edits = {line for line, why in lines.items() if why is None}
         anew = {P.format(4), "Prose that was written anew."}
         assert edits == (anew if (number, turn) == (4, 3) else set())
+
+
+def test_lines_whose_words_went_say_nothing_of_their_numbers() -> None:
+    """Of five pages one loses the line: of all that stay, the number is another."""
+    pages = site(4, 2, "{page}{visit}7 people have read it")
+    pages[3][1][1] = ("q", "Nobody counts here.")
+    found = told(*pages)
+    assert all(found[page, 1] == dict.fromkeys(found[page, 1], HABIT) for page in range(3))
