@@ -44,6 +44,7 @@ from lxml import etree
 
 from minutch.charsets import lookup
 from minutch.cycle.parse.mimerules import (
+    HTML,
     OCTET_STREAM,
     TEXT_PLAIN,
     XML,
@@ -238,7 +239,7 @@ _ROOT_TAG: Final = re.compile(
 _TEXT: Final = bytes(range(0x20, 0x80)) + b"\t\n\r\f\x1b"
 _SAFE_CONTROLS: Final = b"\t\n\r\f\x1b"
 _CONTROLS: Final = bytes(range(0x20))
-_ROOTED: Final = (XML, "text/html")
+_ROOTED: Final = (XML, HTML)
 
 
 def clean_type(value: str) -> str:
@@ -348,8 +349,11 @@ class MimeUtil:
                 if namespace
                 else roots.get(root, name)
             )
-        # Tika: XML that breaks its own rules before the root is text.
-        return TEXT_PLAIN if name == XML else name
+        if name != XML:
+            return name
+        # Tika: XML that breaks its own rules before the root is text; since Tika 3 it is HTML where
+        # that has a magic, as in `<?xml version="1.0"?><html lang=en>`, which no parser had taken.
+        return HTML if self.registry.holds(HTML, head) else TEXT_PLAIN
 
 
 def _rule_file(conf: Configuration) -> tuple[Path, bool]:

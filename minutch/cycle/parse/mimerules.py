@@ -20,6 +20,7 @@ from minutch.errors import ConfigError
 OCTET_STREAM = "application/octet-stream"
 TEXT_PLAIN = "text/plain"
 XML = "application/xml"
+HTML = "text/html"
 ZIP = "application/zip"
 
 _REACH = 2048
@@ -198,6 +199,10 @@ class TypeRegistry:
                 found.append(magic.name)
                 priority = magic.priority
         return found
+
+    def holds(self, name: str, data: bytes) -> bool:
+        """Tells whether a magic of a type holds, of whatever priority."""
+        return any(magic.name == name and magic.test(data) for magic in self.magics)
 
 
 def type_name(text: str) -> str:

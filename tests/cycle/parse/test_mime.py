@@ -72,6 +72,12 @@ type="big32"/></magic>
         ("text/plain", "robots.txt", b"Sitemap: x\nsitemap: y", "text/x-robots"),
         ("text/plain", "robots.txt", b"# hi\nSitemap: x\nSitemap: y", "text/plain"),
         ("text/plain", "robots.txt", b"Disallow: /\nhello", "text/plain"),
+        # XML that breaks its own rules before the root, by Tika 3.3.1
+        (None, "x", b"<?xml version='1.0'?><html lang=en><p>a</p></html>", "text/html"),
+        ("application/xhtml+xml", "x", b"<?xml version='1.0'?>\n<!DOCTYPE html>\n<p a=b>",
+         "text/html"),
+        ("application/xhtml+xml", "x", b"<?xml version='1.0'?><foo a=b>", "application/xhtml+xml"),
+        (None, "x", b"<?xml version='1.0'?><foo a=b><c/></foo>", "text/plain"),
         (None, "x", b"#! /bin/sh\n", "text/plain"),
         (None, "x", b"#!/bin/sh\n", "application/x-sh"),
         (None, "server.crt", b"-----BEGIN CERTIFICATE-----\n",
