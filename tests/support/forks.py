@@ -154,16 +154,20 @@ class _Dealer:
     def __init__(self, session: pytest.Session, count: int) -> None:
         self._session, self._hook = session, session.config.hook
         self._workers: dict[Connection, _Worker] = {}
+        self._through = 0
         paths = [item.path for item in session.items]
         self._modules = [at for at, pair in enumerate(pairwise(paths), 1) if pair[0] != pair[1]]
         self._folders = {at for at in self._modules if paths[at - 1].parent != paths[at].parent}
         left = range(len(paths))
-        for number in range(count, 0, -1):
+        for number in range(count, 1, -1):
             mine, left = self._split(left, len(left) // number)
             self._start(mine)
+        self._start(left)
 
     def run(self) -> None:
-        """Until all tests are through, or as many have failed as may."""
+        """Until all tests are through, or as many have failed as may. Raises UsageError if some
+        were not run.
+        """
         while self._workers:
             for channel in wait(list(self._workers), LONGEST / 100):
                 assert isinstance(channel, Connection)
@@ -175,6 +179,9 @@ class _Dealer:
                 raise self._session.Failed(self._session.shouldfail)
             if self._session.shouldstop:
                 raise self._session.Interrupted(self._session.shouldstop)
+        if self._through != len(self._session.items):
+            count = len(self._session.items) - self._through
+            raise pytest.UsageError(f"{count} tests were given to no process")
 
     def end(self) -> None:
         """Those that still run end after their test, since nobody hears them."""
@@ -244,6 +251,7 @@ class _Dealer:
             )
         elif said == DONE:
             assert worker.current is not None
+            self._through += 1
             item = self._session.items[worker.current]
             self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
             self._hand_out(worker)
@@ -257,6 +265,7 @@ class _Dealer:
         _, status = os.waitpid(worker.pid, 0)
         if worker.current is None:
             return
+        self._through += 1
         item = self._session.items[worker.current]
         how = os.waitstatus_to_exitcode(status)
         why = f"its process ended with {signal.Signals(-how).name if how < 0 else how}"

@@ -98,6 +98,16 @@ def test_each_runs_once_and_who_kills_its_process_fails(tmp_path: Path) -> None:
         assert words[-2:] == ["down", "exit"] or "down" not in words  # the killed one
 
 
+def test_the_last_module_runs_too(tmp_path: Path) -> None:
+    """The list is cut between modules: what came after the last cut was given to nobody."""
+    for number in range(5):
+        (tmp_path / f"test_other{number}.py").write_text("def test(): pass\ndef test_b(): pass\n")
+    code, out, noted = run(tmp_path, "-n", "2", tests=TESTS.replace("def test_", "def no_test_"))
+    assert code == 0, out
+    assert "10 passed" in out, out
+    assert [word for _, word in noted] == ["collected"]
+
+
 @pytest.mark.slow  # processes
 def test_nobody_goes_on_after_enough_have_failed(tmp_path: Path) -> None:
     many = TESTS.replace("range(20)", "range(2000)").replace("own.exists()", "number != 5")
