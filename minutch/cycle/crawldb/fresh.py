@@ -2,8 +2,8 @@
 when a request is worth as much there as anywhere else.
 
 What is known of a page are its `habits`: the rate at which it changes by chance, or the time of day
-or week at which it does. At first it is taken to change once in its interval
-(db.fetch.interval.default, the changefreq of its sitemap, what another schedule found).
+or week at which it does. At first it is taken to change three times in db.fetch.interval.default,
+or once in an interval of its own (the changefreq of its sitemap, what another schedule found).
 
 A copy whose page is asked for every T seconds is fresh for E[(1 - exp(-rate T)) ÷ rate T] of the
 time. One more request is worth, at the page's importance (its score),
@@ -21,13 +21,13 @@ the multiplier had fallen a little, such pages took a third of a budget.)
 
 generate surveys, and so decides by the CrawlDb as it is: nothing is kept beside it. The multiplier
 travels with the fetch list to updatedb, which writes interval and fetch time by it: what Nutch, or
-another schedule, goes on with. Dropped: a multiplier kept in a file of the crawl, which is stale
-when the CrawlDb grows and belongs to none when that is copied; and the pages of the highest worth
-now as a fetch list (no multiplier, the same plan in the end), since then all pages are always due:
-nobody could say when one comes back, and a crawl would not know how long to rest.
+another schedule, goes on with. Dropped: a multiplier in a file of the crawl, stale when the CrawlDb
+grows; and the pages of the highest worth now as a fetch list (the same plan in the end): all would
+always be due, and a crawl would not know how long to rest.
 
     metadata `_fresh_`    last visit (s since the epoch), visits compared, changes, shape (10^-6),
-                          time (s), the multiplier, or -; `habits.Clocks`, if any; x if given up
+                          time (s), the multiplier, or -, with @ and the usual importance where
+                          that is not 1; `habits.Clocks`, if any; x if given up
 
 Source: Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf: Tractable near-optimal policies for
 crawling, PNAS 115 (2018).
@@ -47,8 +47,10 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.adaptive import fixed_intervals
 from minutch.cycle.crawldb.habits import (
+    CALM,
     MOST_TIME,
     SHAPE,
+    STEADY,
     TEXT,
     Floats,
     Ints,
@@ -91,10 +93,9 @@ _MICRO: Final = 1_000_000
 _MOST_SCORE: Final = 1e6
 _INT_MAX: Final = 0x7FFF_FFFF
 _KINDS: Final = 20_000
-"""Kinds of pages that are told apart at most, by shape, time and importance. Pages of a kind are
-counted by their mean: wide kinds missed a budget by a sixth, where many pages are just not worth a
-request. So kinds are narrow at first, and wider only where there are too many: whatever the order
-of the entries, and sums are of whole numbers, which come out the same in any order, too.
+"""Kinds of pages that are told apart at most. Pages of a kind are counted by their mean: wide kinds
+missed a budget by a sixth, where many pages are just not worth a request. So they are narrow first,
+and wider only where there are too many; sums are of whole numbers, the same in any order.
 """
 _FINE: Final = 1 << 20  # of a doubling
 _LEAST: Final = 1e-9
@@ -102,16 +103,16 @@ _LEAST: Final = 1e-9
 _FINEST: Final = 14  # bits of it that make a kind
 _TEXT: Final = (
     r"^([0-9]{1,12}) ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,13}) ([0-9]{1,12})"
-    rf" (-|[0-9][.][0-9]{{6}}e[+-][0-9]{{2}})(?: ({TEXT}))?( x)?$"
+    r" (-|[0-9][.][0-9]{6}e[+-][0-9]{2})(?:@([0-9][.][0-9]{2}e[+-][0-9]{2}))?"
+    rf"(?: ({TEXT}))?( x)?$"
 )
 _NO_WORTH: Final = "-"
 _MAP: Final = b"\0\0\0\0\1" + metadata_columns.stored(KEY.encode()) + b"%c" % metadata_columns.TEXT
 """The metadata of a Text under KEY, up to its length."""
 _PROBES: Final = 16.0
 """A page that each visit found changed may change once a week or each minute. So its next visit
-comes sooner, at an interval down to a 16th (a chance of its own, for each visit): that one tells
-more. Pages of which nothing is known, and which were found together, come back around their
-interval, from half of it to as much again.
+comes sooner, at an interval down to a 16th (by chance), which tells more. Pages of which nothing is
+known, and which were found together, come back around their interval, from half to 1.5 of it.
 """
 _PROBED: Final = math.log(_PROBES) / (1 - 1 / _PROBES)
 _STIR: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -130,6 +131,8 @@ class PageHistories(NamedTuple):
     time: Floats  # s
     worth: pl.Series
     """The multiplier by which the page was listed, as text."""
+    usual: Floats
+    """The importance of a usual page then."""
     clocks: pl.Series
     """`Clocks` as text."""
     given_up: Mask
@@ -142,17 +145,21 @@ class PageHistories(NamedTuple):
         fields = texts.cast(pl.String, strict=False).str.extract_groups(_TEXT).struct.unnest()
         numbers = fields[:, :5].cast(pl.Int64)
         interval = frame["fetch_interval"].to_numpy().astype(np.float64)
-        prior = SHAPE * np.where(interval > 0, interval, default_interval)
+        # An interval of its own is what a sitemap or another schedule knew of a page.
+        was_told = (interval > 0) & (interval != default_interval)
+        prior = np.where(was_told, CALM * interval, STEADY * default_interval)
+        least = np.where(was_told, CALM, SHAPE)
         known = fields[:, 0].is_not_null().to_numpy()
         last, visits, changes, shape, time = numbers.fill_null(0).to_numpy().T
         return cls(
             last,
             visits,
             changes,
-            *bounded(np.where(known, shape / _MICRO, SHAPE), np.where(known, time, prior)),
+            *bounded(np.where(known, shape / _MICRO, least), np.where(known, time, prior)),
             fields[:, 5].fill_null(_NO_WORTH),
-            fields[:, 6].fill_null(""),
-            fields[:, 7].is_not_null().to_numpy(),
+            fields[:, 6].cast(pl.Float64).fill_null(1.0).to_numpy(),
+            fields[:, 7].fill_null(""),
+            fields[:, 8].is_not_null().to_numpy(),
         )
 
     def at(self, rows: Ints) -> PageHistories:
@@ -175,7 +182,9 @@ class PageHistories(NamedTuple):
         whole = (np.rint(self.shape * _MICRO), np.rint(self.time))
         numbers = np.stack([*self[:3], *whole], axis=1).astype(np.int64)
         table = pl.DataFrame(numbers, schema=[*"lvcst"])
-        texts = table.select(pl.concat_str([*table.columns, self.worth], separator=" ")).to_series()
+        usual = [f"@{one:.2e}" if one != 1 else "" for one in self.usual]
+        worth = self.worth + pl.Series(usual, dtype=pl.String)
+        texts = table.select(pl.concat_str([*table.columns, worth], separator=" ")).to_series()
         texts += (pl.repeat(" ", len(texts), eager=True) + self.clocks).str.strip_chars_end()
         texts += pl.Series(np.where(self.given_up, " x", ""), dtype=pl.String)
         others = [_MAP + encode_vlong(len(text)) + text for text in texts.cast(pl.Binary)]
@@ -204,14 +213,15 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         self.bounds = min(shortest, longest), longest  # a maximum below the minimum wins
         self.worth = _NO_WORTH
         """The multiplier for the CrawlDb, once it is `surveyed`."""
+        self.usual = 1.0
+        """The importance of a usual page in it."""
         self.early = 0
-        """Half the time since the last round (ms): what will be due sooner than in the middle
-        between this round and the next one is due. Otherwise each page would wait for half a round
-        more than it is to, and the budget would not be spent.
+        """Half the time since the last round (ms): what is due by the middle between this round and
+        the next one is due, or each page would wait for half a round more than it is to.
         """
 
     def surveyed(self, tables: Callable[[], Iterable[pl.DataFrame]], now: int) -> Self:
-        fields = len(Prospects._fields)
+        fields = len(Prospects._fields) - 1  # all but what is usual
         kinds: Ints = np.zeros((0, fields), np.int64)
         sums: Ints = np.zeros((0, fields + 1), np.int64)  # the number of pages, and of logarithms
         coarse = _FINEST
@@ -228,7 +238,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             pages = pages.filter(pl.Series(np.isnan(own)))
             values, _ = _prospects(pages, PageHistories.of(pages, self.default_interval))
             # Logarithms as whole numbers: their sums are the same in any order.
-            logs = np.rint(_FINE * np.log2(np.stack(values, axis=1) + _LEAST)).astype(np.int64)
+            logs = np.rint(_FINE * np.log2(np.stack(values[:-1], axis=1) + _LEAST)).astype(np.int64)
             kinds = np.concatenate([kinds, logs >> coarse])
             sums = np.concatenate([sums, np.insert(logs, 0, 1, axis=1)])
             kinds, sums = _summed(kinds, sums)
@@ -242,6 +252,10 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
                 budget = held / self.default_interval  # as the default schedule would spend
             counts, *logarithms = sums.T
             pages_of = Prospects(*(2.0 ** (one / counts / _FINE) for one in logarithms))
+            # by roots: a few high scores are not to make age count more at all other pages
+            root = np.average(np.sqrt(pages_of.importance), weights=counts)
+            found.usual = float(f"{root**2:.2e}")
+            pages_of = pages_of._replace(usual=found.usual)
             worth = pages_of.multiplier(counts, budget - fixed, self.bounds)
             found.worth = f"{worth:.6e}"
             found.early = (now - newest) // 2
@@ -251,9 +265,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         """Returns the intervals (s) of pages that keep their dates whatever the multiplier is now,
         NaN for all others.
 
-        Pages that were not worth a request are among them. They would all be due at once when the
-        multiplier falls below what they are worth, and be given up again: a seventh of a budget
-        went there.
+        Pages that were not worth a request are among them: when the multiplier fell they would all
+        be due at once, and be given up again. A seventh of a budget went there.
         """
         own: Floats = fixed_intervals(frame["metadata"]).astype(np.float64)
         interval = frame["fetch_interval"].to_numpy()
@@ -294,23 +307,24 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         since = (fetched - _modified(frame, modified_time, changed | is_new)) / 1000
         # A date before the last visit, or in the future, tells nothing of this change.
         since[~((since > 0) & (is_new | (since < waited)))] = np.nan
+        shape, time = learned(known.shape, known.time, np.where(tells, waited, 1), changed, since)
         rows = np.flatnonzero(tells)
-        before = known.at(rows)
-        same = np.exp(-before.shape * np.log1p(waited[rows] / before.time))
+        # Clocks begin where changes surprise. A date tells the rate itself: not to be surprised at.
+        dated, before = (changed & ~np.isnan(since))[rows], known.at(rows)
+        steady = before.time + (CALM - STEADY) * self.default_interval
+        likely = np.where(dated, shape[rows], before.shape + CALM - SHAPE)
+        same = np.exp(-likely * np.log1p(waited[rows] / np.where(dated, time[rows], steady)))
         chance = np.where(changed[rows], 1 - same, same)
         times = fetched[rows] / 1000
         clocks = after_visits(before.clocks, times, waited[rows], changed[rows], chance)
-        shape, time = learned(known.shape, known.time, np.where(tells, waited, 1), changed, since)
         # as old as its date says, if not older: a page that is made changes, and none before it
-        steady = known.time + np.where(
-            is_new, np.minimum(np.nan_to_num(since), _MOST_STEADY * known.time), 0
-        )
+        aged = np.where(is_new, np.minimum(np.nan_to_num(since), _MOST_STEADY * known.time), 0)
         known = known._replace(
             last=np.where(is_page, fetched // 1000, known.last),
             visits=known.visits + tells,
             changes=known.changes + changed,
             shape=np.where(tells, shape, known.shape),
-            time=np.where(tells, time, np.minimum(steady, MOST_TIME)),
+            time=np.where(tells, time, np.minimum(known.time + aged, MOST_TIME)),
             clocks=known.clocks.scatter(rows, clocks),
             given_up=known.given_up & ~(tells & ~changed),
         )
@@ -345,6 +359,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         held &= np.isnan(self._settled(frame)) & ~timely
         worth = pl.Series([self.worth]).new_from_index(0, len(frame))
         known = known._replace(last=np.where(held, last // 1000, known.last), worth=worth)
+        known = known._replace(usual=np.full(len(frame), self.usual))
         interval = np.nan_to_num(self._plans(frame, known).interval).astype(np.int64)
         planned = last + interval * 1000
         # never within the shortest interval: in rounds of 20 s pages came back after 52 s of 60
@@ -435,8 +450,8 @@ def _prospects(frame: pl.DataFrame, known: PageHistories) -> tuple[Prospects, Fl
     kept[rows] = kept_share(_chances(frame["key"].gather(rows), np.zeros(len(rows), np.int64)))
     probes = np.where(known.unsteady & (known.visits > 0), _PROBED, 1)
     calm: Floats = np.where(known.given_up, 0.0, 1.0)
-    found = Prospects(known.shape, known.time, _importance(frame), calm, period, kept, probes)
-    return found, wait
+    values = (known.shape, known.time, _importance(frame), calm, period, kept, probes)
+    return Prospects(*values, known.usual), wait
 
 
 def _chances(keys: pl.Series, turns: Ints) -> Floats:

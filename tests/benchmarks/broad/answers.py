@@ -19,6 +19,7 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import formatdate
 from enum import Enum, auto
 from functools import cache
 from typing import Final
@@ -144,8 +145,9 @@ BAD_WAYS: Final[Mapping[str, Answer]] = {
 
 def _head(status: int, length: int, kind: bytes, more: bytes) -> bytes:
     return (
-        b"HTTP/1.1 %d Status\r\nServer: broad\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\n"
-        b"Content-Type: %s\r\nContent-Length: %d\r\n%s\r\n" % (status, kind, length, more)
+        b"HTTP/1.1 %d Status\r\nServer: broad\r\nDate: %s\r\n"
+        b"Content-Type: %s\r\nContent-Length: %d\r\n%s\r\n"
+        % (status, formatdate(usegmt=True).encode(), kind, length, more)
     )
 
 

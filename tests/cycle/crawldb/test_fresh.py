@@ -177,7 +177,33 @@ def test_a_page_that_is_given_up_stays_so_until_it_is_found_unchanged() -> None:
         page = visited(rules, page, len(found) + 5, (0, STATUS_MODIFIED, STATUS_NOTMODIFIED)[state])
         found.append((str(page.metadata[Text(KEY)]).endswith(" x"), page.fetch_interval / DAY))
     assert [given_up for given_up, _ in found] == [True, True, False, False]
-    assert found[0][1] == pytest.approx(5, rel=0.05)
+    assert found[0][1] == pytest.approx(4, rel=0.05)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 7.0, 1e3])
+def test_scores_of_any_scale_give_the_same_plan(scale: float) -> None:
+    """At generate, and at the updatedb of what was listed: the age of a copy counted for nothing
+    where scores were large, and for everything where they were small.
+    """
+    rules = schedule(db__fetch__schedule__fresh__budget="3")
+    plans = []
+    for by in (1.0, scale):
+        pages = [
+            (f"{URL}{n}", held(told(rate), score=by * score, days=5, ago=2))
+            for n, (rate, score) in enumerate(
+                (rate, score) for rate in (0.01, 0.1, 30.0) for score in (0.4, 1.0, 5.0)
+            )
+        ]
+        table = to_frame(pages)
+        asked = rules.surveyed(lambda table=table: [table], NOW)  # type: ignore[misc]
+        listed, due = asked.should_fetch_columns(table, NOW)
+        assert 0 < due.sum() < len(pages)
+        plans.append([*due, *listed["fetch_interval"]])
+        for url, page in pages:
+            if asked.should_fetch(url, page, NOW):
+                after = visited(rules, page, 0, STATUS_MODIFIED)
+                plans[-1].append(after.fetch_interval)
+    assert plans[1] == pytest.approx(plans[0], rel=0.02)
 
 
 @pytest.mark.parametrize("period", [1, 7])
@@ -309,13 +335,13 @@ def test_a_sitemap_speaks_of_a_new_page() -> None:
     says no more than that it is four times as steady as others.
     """
     table = []
-    days = (0, NOW // 1000 - 30 * DAY, NOW // 1000 - 3000 * DAY)
+    days = (0, NOW // 1000 - 3 * DAY, NOW // 1000 - 3000 * DAY)
     for interval, modified in ((DAY, 0), *((30 * DAY, second * 1000) for second in days)):
         new = CrawlDatum(status.STATUS_FETCH_SUCCESS, interval, 1.0, NOW)
         schedule().set_fetch_schedule(URL, new, 0, 0, NOW, modified, STATUS_UNKNOWN)
         known = PageHistories.of(to_frame([(URL, new)]), DAY)
         table.append(float((known.shape / known.time)[0] * DAY))
-    assert table == pytest.approx([1.0, 1 / 30, 0.5 / (15 + 30), 1 / 120])
+    assert table == pytest.approx([1.0, 1 / 9, 0.2 / (1.8 + 3), 1 / 36])
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 2 3", "1 2 3 0 0 - ", "9" * 40 + " 1 1 1 1 -"])
