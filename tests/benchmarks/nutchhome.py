@@ -1,12 +1,12 @@
 """Builds an installation of Apache Nutch, with plugins, of its sources and of jars from Maven.
 
-    python -m tests.benchmarks.nutchhome SOURCES HOME
+    python -m tests.benchmarks.nutchhome SOURCES HOME [--all]
 
 SOURCES is a checkout of github.com/apache/nutch, or its repository, bare ones too. HOME must not be
 there yet; it is what NUTCH_HOME and --nutch name afterwards. What Ant's target `runtime` does is
-done by javac, for the core and the plugins of a crawl; no parse-tika, whose 70 jars no page of HTML
-needs. Published jars have no plugins, and so can neither fetch, parse nor filter. Needs a JDK and
-Maven.
+done by javac, for the core and the plugins of a crawl, with --all also for those that
+`tests.interop.sidebyside` tries; no parse-tika, whose 70 jars no page of HTML needs. Published jars
+have no plugins, and so can neither fetch, parse nor filter. Needs a JDK and Maven.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from tests.interop.jars import NoJars, fetched
+from tests.interop.sidebyside.configurations import SELDOM
 
 PLUGINS: Final = (
     "protocol-http",
@@ -169,9 +170,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", type=Path)
     parser.add_argument("home", type=Path)
+    parser.add_argument("--all", action="store_true")
     asked = parser.parse_args()
     try:
-        build(asked.sources, asked.home.absolute())
+        build(asked.sources, asked.home.absolute(), PLUGINS + SELDOM * asked.all)
     except NotBuilt as exc:
         print(exc, file=sys.stderr)
         return 1

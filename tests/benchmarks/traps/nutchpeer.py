@@ -10,13 +10,13 @@ from minutch.commands.flow import commands
 from tests.benchmarks.fetchers import PROPERTIES
 from tests.interop.harness import Harness
 
-_QUICK: Final = {
+QUICK: Final = {
     "mapreduce.client.progressmonitor.pollinterval": "10",
     "mapreduce.client.completion.pollinterval": "10",
     "mapreduce.task.io.sort.mb": "16",
 }
 """Jobs end when they are done, not up to 5 s later; decides nothing."""
-_LOG: Final = """<Configuration><Appenders><Console name="log" target="SYSTEM_ERR"/></Appenders>
+LOG: Final = """<Configuration><Appenders><Console name="log" target="SYSTEM_ERR"/></Appenders>
 <Loggers><Root level="warn"><AppenderRef ref="log"/></Root></Loggers></Configuration>"""
 """Nutch's own file logs to standard output, which is the harness's."""
 
@@ -37,14 +37,14 @@ def crawl_by_nutch(
     (folder / "seeds").mkdir()
     (folder / "seeds" / "seeds.txt").write_text("\n".join(seeds), encoding="utf-8")
     (made := folder / "harness").mkdir()
-    (made / "log4j2.xml").write_text(_LOG, encoding="utf-8")
+    (made / "log4j2.xml").write_text(LOG, encoding="utf-8")
     jars = sorted((home / "lib").glob("*.jar"))
     with Harness(made, jars, [made, home, home / "conf"]) as harness:
         given = harness.properties(
             {
                 "plugin.includes": PROPERTIES["plugin.includes"],
                 "hadoop.tmp.dir": str(folder / "tmp"),
-                **_QUICK,
+                **QUICK,
                 **settings,
             }
         )

@@ -1,0 +1,6 @@
+"""Crawls with random configurations of a made-up web, by Nutch itself and by this crawler.
+
+web              pages and hosts of many kinds, behind a proxy
+configurations   properties, plugins, rule files and options of commands, drawn by a seed
+__main__         both crawls, and what differs
+"""

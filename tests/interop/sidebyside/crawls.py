@@ -1,0 +1,183 @@
+"""One crawl by Nutch and one by this crawler, and what differs in what they have stored."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from minutch.clock import SystemClock
+from minutch.commands.flow import commands
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import LAYOUTS, segments_in
+from minutch.errors import MinutchError
+from minutch.job import JobContext
+from tests.benchmarks.traps.nutchpeer import LOG, QUICK
+from tests.interop.harness import Harness
+from tests.interop.sidebyside.configurations import SideConfiguration
+from tests.interop.sidebyside.web import SideWeb
+
+ROUNDS: Final = 2
+Records = dict[str, dict[str, list[str]]]
+"""Part of a crawl → URL → its records, times and what else depends on the moment taken out."""
+Step = Callable[..., bool]
+
+_MOMENTS: Final = re.compile(
+    r"(lastModified=|_ngt_=|_orphan_=|(?:nutch\.fetch\.time|nutch\.segment\.name|_ftk_) ?= ?)\d+"
+    r"|(Date ?= ?)[^\n]*GMT"
+)
+"""Times of a crawl. In `_pst_` Nutch has the Last-Modified of the page before."""
+_DATE: Final = re.compile(r"(?<= time: )\w{3} (\w{3} \d\d \d\d:\d\d:\d\d \w+ 20\d\d)")
+_SCORE: Final = re.compile(r"(?<=Score: )\S+")
+_UNORDERED: Final = re.compile(
+    r"(?<=metadata: )[^\n]*|(?<=Metadata:)[ ]?\n.*?(?=\n\S|\Z)", re.DOTALL
+)
+
+
+def nutch_of(home: Path, folder: Path, configuration: SideConfiguration) -> Harness:
+    """Nutch's classes with the rule files of a configuration, compiled in a folder that is made."""
+    folder.mkdir(parents=True)
+    (folder / "log4j2.xml").write_text(LOG, encoding="utf-8")
+    configuration.write(folder)
+    return Harness(folder, sorted((home / "lib").glob("*.jar")), [folder, home, home / "conf"])
+
+
+def crawl(web: SideWeb, folder: Path, configuration: SideConfiguration, step: Step) -> list[str]:
+    """Crawls into a folder; returns the steps that failed. The web's `asked` begins anew."""
+    failed: list[str] = []
+
+    def run(command: str, *words: str | Path) -> bool:
+        if not step(command, *words, *configuration.options.get(command, ())):
+            failed.append(f"{web.visit}.{command}")
+        return failed[-1:] != [f"{web.visit}.{command}"]
+
+    web.visit = 0
+    web.asked.clear()
+    crawldb, linkdb, segments = folder / "crawldb", folder / "linkdb", folder / "segments"
+    segments.mkdir(parents=True)
+    (seeds := folder / "seeds").mkdir()
+    (seeds / "seeds.txt").write_text(web.seeds(), encoding="utf-8")
+    run("inject", crawldb, seeds)
+    for web.visit in range(ROUNDS):
+        if not run("generate", crawldb, segments, "-topN", "1000"):
+            break
+        segment = max(segments.iterdir())
+        run("fetch", segment)
+        if configuration.changed.get("fetcher.parse") != "true":
+            run("parse", segment)
+        run("updatedb", crawldb, segment)
+        run("invertlinks", linkdb, segment)
+        run("dedup", crawldb)
+        time.sleep(1)  # segments are named by the second
+    return failed
+
+
+def by_nutch(harness: Harness, folder: Path, properties: dict[str, str]) -> Step:
+    """Steps of Nutch."""
+    given = harness.properties({**QUICK, "hadoop.tmp.dir": str(folder / "tmp"), **properties})
+
+    def step(command: str, *words: str | Path) -> bool:
+        name = commands()[command].nutch_class
+        try:
+            return harness.run([("tool", folder / "out", name, given, *words)]) == ["exit 0"]
+        except AssertionError:  # it has thrown something
+            return False
+
+    return step
+
+
+def by_us(rules: Path, properties: dict[str, str]) -> Step:
+    """Steps of this crawler."""
+    conf = Configuration.load([rules]).with_values(properties).freeze()
+
+    def step(command: str, *words: str | Path) -> bool:
+        context = JobContext(conf, SystemClock(), out=io.StringIO(), err=io.StringIO())
+        try:
+            return commands()[command].run([str(word) for word in words], context) == 0
+        except MinutchError:
+            return False
+
+    return step
+
+
+def stored(folder: Path) -> Records:
+    """Returns all records of a crawl."""
+    found: Records = {}
+
+    def add(part: str, records: Iterator[tuple[str, object]]) -> None:
+        for url, value in records:
+            found.setdefault(part, {}).setdefault(url, []).append(_plain(str(value), part))
+
+    for number, segment in enumerate(segments_in(folder / "segments")):
+        for part in LAYOUTS:
+            if segment.has(part):
+                found[f"{number}.{part}"] = {}
+                add(f"{number}.{part}", segment.records(part))
+    for store in (CrawlDb(folder / "crawldb"), LinkDb(folder / "linkdb")):
+        if (store.path / "current").is_dir():
+            add(store.path.name, iter(store.items()))
+    for values in (values for urls in found.values() for values in urls.values()):
+        values.sort()
+    return found
+
+
+def _plain(text: str, part: str) -> str:
+    if part == "linkdb":
+        return "\n".join(sorted(text.splitlines()))
+    head, content, body = text.partition("\nContent:\n")
+    head = _MOMENTS.sub(r"\1\2", head)
+    head = _DATE.sub(_hours, head)
+    head = _SCORE.sub(lambda found: f"{float(found[0]):.5g}", head)
+    head = _UNORDERED.sub(lambda found: " ".join(sorted(found[0].split())), head)
+    return head + content + body
+
+
+def _hours(found: re.Match[str]) -> str:
+    """A date by the hours from now: pages of both crawls are due after the same time."""
+    date = datetime.strptime(found[1], "%b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC)
+    return f"in {round((date - datetime.now(UTC)).total_seconds() / 3600)} h"
+
+
+def differences(nutch: Records, ours: Records, most: int = 2) -> Iterator[str]:
+    """Yields what differs, part by part, of each at most so many URLs."""
+    for part in sorted({*nutch, *ours}):
+        theirs, mine = nutch.get(part, {}), ours.get(part, {})
+        urls = sorted(url for url in {*theirs, *mine} if theirs.get(url) != mine.get(url))
+        if (part in nutch) != (part in ours):
+            yield f"{part}: only {'Nutch' if part in nutch else 'minutch'} has it"
+        elif urls:
+            yield f"{part}: {len(urls)} of {len({*theirs, *mine})} URLs differ"
+        for url in urls[:most]:
+            yield f"  {url}\n    Nutch   {theirs.get(url)}\n    minutch {mine.get(url)}"
+
+
+def side_by_side(home: Path, folder: Path, seed: int) -> tuple[int, list[str]]:
+    """Crawls the web of a seed with its configuration, by both; returns how many records Nutch has
+    stored, and what differs.
+    """
+    configuration = SideConfiguration.drawn(seed)
+    configuration.write(rules := folder / "rules")
+    with SideWeb(seed) as web, nutch_of(home, folder / "java", configuration) as harness:
+        properties = configuration.properties(web.port)
+        failed, asked = [], []
+        for name, step in (
+            ("nutch", by_nutch(harness, folder, properties)),
+            ("minutch", by_us(rules, properties)),
+        ):
+            failed.append(crawl(web, folder / name, configuration, step))
+            asked.append(Counter(web.asked))
+    records = stored(folder / "nutch")
+    found = list(differences(records, stored(folder / "minutch")))
+    if failed[0] != failed[1]:
+        found.insert(0, f"failed: Nutch {failed[0]}, minutch {failed[1]}")
+    if asked[0] != asked[1]:
+        more = [sorted((asked[at] - asked[1 - at]).elements())[:5] for at in (0, 1)]
+        found.insert(0, f"asked for by Nutch alone {more[0]}, by minutch alone {more[1]}")
+    return sum(map(len, records.values())), found
