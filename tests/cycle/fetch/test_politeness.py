@@ -190,13 +190,13 @@ def test_a_robots_txt_that_fails_rests_its_host_alone(
             tmp_path, urls, fetcher__queue__mode=mode, http__dns__servers=names.address,
             fetcher__exceptions__per__queue__delay="5",
             fetcher__max__exceptions__per__queue="1",
-            http__robots__503__defer__visits__delay="60000",
+            http__robots__503__defer__visits__delay="600000",
         )  # fmt: skip
         took = time.monotonic() - began
     ended = Counter((url.split("/")[2][0], *statuses) for url, statuses in found.items())
     assert ended["b", "fetch_success"] == ended["c", "fetch_success"] == 3
     asked = server.of("a.example.com")
-    assert set(asked) == {"/robots.txt"} and len(asked) <= 2 and took < 30
+    assert set(asked) == {"/robots.txt"} and len(asked) <= 2 and took < 300
     assert shortest(server) > DELAY - EARLY
 
 
