@@ -36,9 +36,7 @@ _MOMENTS: Final = re.compile(
 """Times of a crawl. In `_pst_` Nutch has the Last-Modified of the page before."""
 _DATE: Final = re.compile(r"(?<= time: )\w{3} (\w{3} \d\d \d\d:\d\d:\d\d \w+ 20\d\d)")
 _SCORE: Final = re.compile(r"(?<=Score: )\S+")
-_UNORDERED: Final = re.compile(
-    r"(?<=metadata: )[^\n]*|(?<=Metadata:)[ ]?\n.*?(?=\n\S|\Z)", re.DOTALL
-)
+_UNORDERED: Final = re.compile(r"(?<=etadata:)\s.*?(?=\nParse Metadata:|\Z)", re.DOTALL)
 
 
 def nutch_of(home: Path, folder: Path, configuration: SideConfiguration) -> Harness:
@@ -135,7 +133,7 @@ def _plain(text: str, part: str) -> str:
     head = _MOMENTS.sub(r"\1\2", head)
     head = _DATE.sub(_hours, head)
     head = _SCORE.sub(lambda found: f"{float(found[0]):.5g}", head)
-    head = _UNORDERED.sub(lambda found: " ".join(sorted(found[0].split())), head)
+    head = _UNORDERED.sub(lambda found: " ".join(["", *sorted(found[0].split())]), head)
     return head + content + body
 
 
