@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, Final, Self
 
 from minutch.errors import FormatError
@@ -223,34 +223,27 @@ class MadeLater(list[str]):
     def __len__(self) -> int:
         return 1 if self.make is not None else super().__len__()
 
-    def __iter__(self) -> Iterator[str]:
-        self.make_all([self])
-        return super().__iter__()
-
-    def __getitem__(self, index: Any) -> Any:
-        self.make_all([self])
-        return super().__getitem__(index)
-
-    def __eq__(self, other: object) -> bool:
-        self.make_all([self])
-        return super().__eq__(other)
-
     __hash__ = None  # as of any list
-
-    def __repr__(self) -> str:
-        self.make_all([self])
-        return super().__repr__()
 
     def __reduce__(self) -> tuple[type[list[str]], tuple[list[str]]]:
         return list, ([*self],)
 
-    def append(self, value: str) -> None:
-        self.make_all([self])
-        super().append(value)
 
-    def extend(self, values: Iterable[str]) -> None:
+def _made_first(name: str) -> Callable[..., Any]:
+    method = getattr(list, name)
+
+    @wraps(method)
+    def call(self: MadeLater, *args: Any, **options: Any) -> Any:
         self.make_all([self])
-        super().extend(values)
+        return method(self, *args, **options)
+
+    return call
+
+
+_AS_THEY_ARE: Final = {"__getattribute__", "__new__", "__class_getitem__"}
+# Whatever else a list has: with those that we use alone, `"de" in values` was False in a plugin.
+for _name in vars(list).keys() - vars(MadeLater).keys() - _AS_THEY_ARE:
+    setattr(MadeLater, _name, _made_first(_name))
 
 
 def _read_usual(data: DataInput, left: int, found: Metadata) -> int:

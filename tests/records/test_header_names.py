@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 import re
 from collections.abc import Callable
@@ -95,6 +96,10 @@ def test_get_is_the_first_value_as_in_nutch() -> None:
         lambda values: repr(values)[2:-2],
         lambda values: values == ["A"] and "A",
         lambda values: values == ["A"] and "A",
+        lambda values: "A" in values and "A",
+        lambda values: operator.add(values, ["b"])[0],
+        lambda values: values.copy()[values.index("A")],
+        lambda values: [*reversed(values)].pop(),
         lambda values: pickle.loads(pickle.dumps(values))[0],
         lambda values: copy(values)[0],
         lambda values: Metadata(a=values).get("a"),
