@@ -35,7 +35,6 @@ from traceback import print_exc
 from typing import Any
 
 import pytest
-from _pytest.assertion import rewrite
 
 from minutch.processes import end_with
 
@@ -46,8 +45,6 @@ REPORT, WARNING, DONE, END = "report", "warning", "done", "end"
 
 AUTO = -1
 """The number of processes that `-n auto` stands for, until pytest_configure says how many."""
-COMPILERS: list[int] = []
-"""The fork that compiles test modules, while there is one."""
 STARTED: list[str] = []
 """What was started while tests were imported, and by whom."""
 
@@ -62,43 +59,6 @@ def add_option(parser: pytest.Parser) -> None:
         type=lambda given: AUTO if given == "auto" else int(given),
         help="run the tests in NUM forked processes, with `auto` as many as suit this machine",
     )
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Compiles test modules in a fork from the last one on, while this process collects them from
-    the first: in a fresh checkout their asserts take as long as all the rest, on one core.
-    """
-    if session.config.getoption("forks") < 2 or sys.dont_write_bytecode:
-        return
-    parent, pid = os.getpid(), os.fork()
-    if not pid:
-        try:
-            end_with(parent)
-            _compile(session.config)
-        finally:
-            os._exit(0)
-    COMPILERS.append(pid)
-
-
-def _compile(config: pytest.Config) -> None:
-    """Until it comes to a module that is compiled."""
-    folders = [Path(name) for name in config.args if Path(name).is_dir()]
-    for path in sorted(
-        (file for each in folders for file in each.rglob("test_*.py")), reverse=True
-    ):
-        compiled = rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
-        if rewrite._read_pyc(path, compiled) is not None:
-            break
-        compiled.parent.mkdir(exist_ok=True)
-        mark, code = rewrite._rewrite_test(path, config)
-        rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, mark, compiled)
-
-
-def pytest_collection_finish() -> None:
-    """Waits for that fork, so that its processor is free for tests."""
-    while COMPILERS:
-        os.waitpid(COMPILERS.pop(), 0)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

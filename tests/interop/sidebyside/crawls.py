@@ -52,9 +52,10 @@ def crawl(web: SideWeb, folder: Path, configuration: SideConfiguration, step: St
     failed: list[str] = []
 
     def run(command: str, *words: str | Path) -> bool:
-        if not step(command, *words, *configuration.options.get(command, ())):
+        is_done = step(command, *words, *configuration.options.get(command, ()))
+        if not is_done:
             failed.append(f"{web.visit}.{command}")
-        return failed[-1:] != [f"{web.visit}.{command}"]
+        return is_done
 
     web.visit = 0
     web.asked.clear()

@@ -49,8 +49,6 @@ _HTML: Final = "text/html; charset=utf-8"
 class _Page:
     """What makes a page: its random numbers are the same at each visit of a round."""
 
-    seed: int
-    visit: int
     host: str
     path: str
     hosts: Sequence[str]
@@ -207,4 +205,4 @@ class SideWeb:
         kind = _KINDS[0] if path == "/" else chance.choice(_KINDS)
         if chance.random() < 1 / 3:
             chance.seed(f"{self.seed} {host} {path} {self.visit}")
-        return kind(_Page(self.seed, self.visit, host, path, self.hosts, chance))
+        return kind(_Page(host, path, self.hosts, chance))
