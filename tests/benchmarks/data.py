@@ -8,9 +8,13 @@ the jobs.
               pages are linked to most, and half of the targets are new
     validated the segment again, without parse_data, with validators of each page
     webgraph  of all links of the segment
+    linkdb    of all links of the segment
     seeds     the CrawlDb's URLs and as many others in no order; metadata on a tenth
 
-    python -m tests.benchmarks.data FOLDER URLS PAGES       makes all five
+    python -m tests.benchmarks.data FOLDER URLS PAGES [NAME …]   makes what is not there: all, or
+                                                                 some and what they are made of
+
+Rows are made a million at a time, and what has to be sorted is sorted on disk.
 
 Numbers come from a generator seeded with the URL's number, so a database of ten million begins with
 one of a million.
@@ -20,7 +24,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 from pathlib import Path
 
@@ -30,6 +34,7 @@ import polars as pl
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
+from minutch.cycle.linkdb.invertlinks import InvertOptions, invertlinks
 from minutch.cycle.webgraph.build import webgraph
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.javaio import encode_vlong
@@ -388,14 +393,39 @@ def write_webgraph(path: Path, segment: Path, parts: int = PARTS) -> None:
     webgraph(path, [segment], context=JobContext(conf, FakeClock(NOW)))
 
 
-def main(folder: Path, total: int, pages: int) -> None:
-    """Make everything below `folder`."""
-    write_crawldb(folder / "crawldb", total)
-    write_seeds(folder / "seeds" / "seeds.txt", total)
-    write_segment(folder / SEGMENT, pages, total)
-    write_validated(folder / VALIDATED, folder / SEGMENT)
-    write_webgraph(folder / "webgraphdb", folder / SEGMENT)
+def write_linkdb(path: Path, segment: Path, parts: int = PARTS) -> None:
+    """Write the LinkDb of all links of a segment, those within a host, too."""
+    own = {"linkdb.ignore.internal.links": "false", "mapreduce.job.reduces": str(parts)}
+    context = JobContext(Configuration.load([], overrides=own), FakeClock(NOW))
+    invertlinks(path, [segment], InvertOptions(normalize=False, filtering=False), context=context)
+
+
+_NAME = Path(SEGMENT).name
+MADE_OF = {"validated": "segments", "webgraphdb": "segments", "linkdb": "segments"}
+"""What is made of another one."""
+_MAKERS: dict[str, Callable[[Path, int, int], None]] = {
+    "crawldb": lambda at, total, _: write_crawldb(at, total),
+    "seeds": lambda at, total, _: write_seeds(at / "seeds.txt", total),
+    "segments": lambda at, total, pages: write_segment(at / _NAME, pages, total),
+    "validated": lambda at, *_: write_validated(at / _NAME, at.parent / SEGMENT),
+    "webgraphdb": lambda at, *_: write_webgraph(at, at.parent / SEGMENT),
+    "linkdb": lambda at, *_: write_linkdb(at, at.parent / SEGMENT),
+}
+NAMES = tuple(_MAKERS)
+
+
+def main(folder: Path, total: int, pages: int, names: Sequence[str] = NAMES) -> None:
+    """Make what `folder` lacks of `names`, and what that is made of."""
+    for name in names:
+        if (folder / name).exists():
+            continue
+        if name in MADE_OF:
+            main(folder, total, pages, [MADE_OF[name]])
+        unfinished = folder / f"{name}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _MAKERS[name](unfinished, total, pages)
+        unfinished.rename(folder / name)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:] or NAMES)

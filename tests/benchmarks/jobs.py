@@ -61,6 +61,10 @@ class Workspace:
         shutil.copytree(database, target, copy_function=os.link)
         return target
 
+    @property
+    def linkdb(self) -> Path:
+        return self.inputs / "linkdb"
+
     def two_segments(self) -> list[Path]:
         """The segment, and one with the same records and an older name."""
         older = self.run / "20200101000000"
@@ -82,6 +86,14 @@ class Job:
     writes: Callable[[Workspace], Sequence[Path]] = lambda work: ()
     filters: bool = False
     """It runs URL filters and normalizers, so that Nutch needs its plugins for it."""
+
+    def inputs(self, work: Workspace) -> set[str]:
+        """The names of the databases that it reads, as `data` makes them."""
+        return {
+            path.relative_to(work.inputs).parts[0]
+            for path in self.reads(work)
+            if path.is_relative_to(work.inputs)
+        }
 
 
 def _database(work: Workspace) -> list[Path]:
@@ -124,11 +136,19 @@ def _merged_records(work: Workspace) -> int:
 
 
 JOBS = (
+    # The CrawlDb alone, then with the segment, then the segment: --tight removes what is done with.
     Job("readdb -stats", "readdb", lambda work: [work.crawldb, "-stats"], _entries, _database),
     Job(
         "readdb -topN 1000",
         "readdb",
         lambda work: [work.crawldb, "-topN", "1000", work.run / "top"],
+        _entries,
+        _database,
+    ),
+    Job(
+        "domainstats host",
+        "domainstats",
+        lambda work: [work.crawldb, work.run / "stats", "host"],
         _entries,
         _database,
     ),
@@ -141,6 +161,15 @@ JOBS = (
         _lists,
     ),
     Job("generate, filters", "generate", _generate(), _entries, _database, _lists, filters=True),
+    Job(
+        "generate, 100 a host",
+        "generate",
+        lambda work: ["-Dgenerate.max.count=100", work.crawldb, work.run / "segments"],
+        _entries,
+        _database,
+        _lists,
+        filters=True,
+    ),
     Job(
         "updatedb",
         "updatedb",
@@ -167,13 +196,12 @@ JOBS = (
     ),
     Job("dedup", "dedup", lambda work: [work.linked_crawldb()], _entries, _database, _changed),
     Job(
-        "inject, filters",
-        "inject",
-        lambda work: [work.run / "crawldb", work.inputs / "seeds"],
-        _entries,
-        lambda work: [work.inputs / "seeds"],
+        "mergedb, two",
+        "mergedb",
+        lambda work: [work.run / "crawldb", work.crawldb, work.crawldb],
+        lambda work: 2 * work.urls,
+        lambda work: 2 * _database(work),
         _changed,
-        filters=True,
     ),
     Job(
         "invertlinks, no filters",
@@ -191,6 +219,14 @@ JOBS = (
         lambda work: [work.segment / "parse_data"],
         lambda work: [work.run / "linkdb"],
         filters=True,
+    ),
+    Job(
+        "mergelinkdb, two",
+        "mergelinkdb",
+        lambda work: [work.run / "linkdb", work.linkdb, work.linkdb],
+        lambda work: 2 * _links(work),
+        lambda work: 2 * [work.linkdb / "current"],
+        lambda work: [work.run / "linkdb"],
     ),
     Job(
         "webgraph",
@@ -231,10 +267,12 @@ JOBS = (
         lambda work: [work.run / "merged"],
     ),
     Job(
-        "domainstats host",
-        "domainstats",
-        lambda work: [work.crawldb, work.run / "stats", "host"],
+        "inject, filters",
+        "inject",
+        lambda work: [work.run / "crawldb", work.inputs / "seeds"],
         _entries,
-        _database,
+        lambda work: [work.inputs / "seeds"],
+        _changed,
+        filters=True,
     ),
 )

@@ -17,7 +17,8 @@ from minutch.records.crawldatum import STATUS_LINKED, STATUS_SIGNATURE
 from minutch.records.parsedata import ParseData
 from minutch.work.tables import recordfiles
 from tests.benchmarks import data
-from tests.benchmarks.databases import Result, make_inputs, markdown
+from tests.benchmarks.databases import Result, make_inputs, markdown, remove_read
+from tests.benchmarks.jobs import JOBS, Workspace
 
 TOTAL = 3000
 PAGES = 20
@@ -93,16 +94,32 @@ def test_data_that_are_there_are_used_again(tmp_path: Path) -> None:
     marker.touch()
     assert make_inputs(tmp_path, 1000, 10).inputs == first.inputs and marker.exists()
     assert make_inputs(tmp_path, 1000, 20).inputs != first.inputs
-    shutil.rmtree(first.inputs)
-    unfinished = first.inputs.with_suffix(".unfinished")
+    shutil.rmtree(first.inputs / "crawldb")
+    unfinished = first.inputs / "crawldb.unfinished"
     unfinished.mkdir()
     (unfinished / "rest").touch()
     again = make_inputs(tmp_path, 1000, 10).inputs
     assert (
         (again / "crawldb" / "current").is_dir()
-        and not (again / "rest").exists()
+        and not (again / "crawldb" / "rest").exists()
         and not unfinished.exists()
     )
+
+
+def test_what_a_job_reads_is_made_alone(tmp_path: Path) -> None:
+    job = next(job for job in JOBS if job.command == "inject")
+    work = Workspace(tmp_path / "inputs", tmp_path / "run", 100, 10)
+    data.main(work.inputs, 100, 10, job.inputs(work))
+    assert [path.name for path in work.inputs.iterdir()] == ["seeds"]
+
+
+def test_with_little_disk_what_no_coming_job_reads_is_removed(tmp_path: Path) -> None:
+    work = Workspace(tmp_path / "inputs", tmp_path / "run", 100, 10)
+    for name in data.NAMES:
+        (work.inputs / name).mkdir(parents=True)
+    remove_read(work, [job for job in JOBS if job.name == "linkrank"])
+    # The segment is needed to make the webgraph, were that not there yet.
+    assert {path.name for path in work.inputs.iterdir()} == {"segments", "webgraphdb"}
 
 
 def test_webgraph(tmp_path: Path) -> None:
