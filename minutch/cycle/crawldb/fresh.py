@@ -305,8 +305,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         changed = tells & (kind == STATUS_MODIFIED)
         is_new = is_page & (known.last == 0) & (kind == STATUS_UNKNOWN)
         since = (fetched - _modified(frame, modified_time, changed | is_new)) / 1000
-        # A date before the last visit, or in the future, tells nothing of this change.
-        since[~((since > 0) & (is_new | (since < waited)))] = np.nan
+        # No date of this change: one in the future, or of our last fetch (in ms) or before.
+        since[~((since > 0) & (is_new | (since < waited - 1)))] = np.nan
         shape, time = learned(known.shape, known.time, np.where(tells, waited, 1), changed, since)
         rows = np.flatnonzero(tells)
         # Clocks begin where changes surprise. A date tells the rate itself: not to be surprised at.

@@ -321,6 +321,20 @@ def test_last_modified_says_when_a_page_changed() -> None:
     )
 
 
+def test_the_time_of_our_own_fetch_is_no_date_of_a_change() -> None:
+    """Nutch notes it as the modified time where a page has none; visits count in whole seconds, so
+    that it seemed to be after the last one: pages without a date were taken for slow.
+    """
+    before = held(f"{NOW // 1000} 0 0 1000000 {10 * DAY} -")
+    texts = []
+    for modified in (0, NOW, NOW + 999):
+        after = before.copy()
+        at = NOW + 20 * DAY * 1000 + 999
+        schedule().set_fetch_schedule(URL, after, NOW, modified, at, modified, STATUS_MODIFIED)
+        texts.append(after.metadata[Text(KEY)])
+    assert texts == texts[:1] * 3
+
+
 def test_a_page_without_a_score_counts_as_a_seed_does() -> None:
     """Where no plugin gives scores, pages that were found by links have 0."""
     intervals = [
