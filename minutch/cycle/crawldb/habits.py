@@ -182,11 +182,13 @@ class Prospects(NamedTuple):
 
         One more request makes it younger by about T² ÷ 2 s, where the page changes more than once
         in T. Weighed by the worth λ of a request it counts as T² ÷ 2 `_OLD` λ, so that a page which
-        nobody can keep fresh is asked for every 4 λ: λ = fresh + T² ÷ 2 `_OLD` λ. That is of
-        usual importance; by the product of both, plans are the same at any scale of scores.
+        nobody can keep fresh is asked for every 4 λ: λ = fresh + T² ÷ 2 `_OLD` λ, at usual
+        importance. At others age counts by its root: copies of lowly pages get old as well. The
+        dimension is that of a square, so that plans are the same at any scale of scores.
         """
         often = self.shape / self.time * interval
-        younger = self.importance * self.usual * interval**2 / 2 * often / (often + 1.5)
+        weight = self.importance**0.5 * self.usual**1.5
+        younger = weight * interval**2 / 2 * often / (often + 1.5)
         fresh = self.fresh(interval)
         found: Floats = (fresh + np.sqrt(fresh**2 + 4 * younger / _OLD)) / 2
         return found
