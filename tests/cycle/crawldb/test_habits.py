@@ -186,6 +186,10 @@ def test_a_page_that_changes_too_often_waits_longer_than_one_of_unknown_rate() -
     assert found[3] == pytest.approx(0.8, rel=0.05)
     vague = by_chance(one(0.5), one(0.5 * DAY / 100), one(1.0)).intervals(worth[:1], BOUNDS) / DAY
     assert vague[0] < found[3]
+    # and a copy of a page of a low score, too: T² goes by the fourth root of scores
+    pair = by_chance(np.full(2, 1e4), np.full(2, 100 * DAY), np.array([1.0, 1e-4]))
+    intervals = pair.intervals(worth[:2], BOUNDS)
+    assert intervals[1] / intervals[0] == pytest.approx(10**0.5, rel=0.05)
 
 
 # -- clocks ----------------------------------------------------------------------------------------
