@@ -90,6 +90,9 @@ def crawled(
         "fetcher.server.delay": "0",
         "fetcher.min.crawl.delay": "0",
         "http.robots.cache.seconds": f"{30 * DAY:.0f}",
+        # The rest of a host that is down lasts for true seconds; until then its pages were listed
+        # and left in vain, in hundreds of rounds.
+        "http.robots.503.defer.visits.delay": "1000",
         "http.redirect.max": "2",
         **properties,
     }
