@@ -49,6 +49,11 @@ PURGE_ORPHANS_PROPERTY: Final = "db.update.purge.orphans"
 PURGED_GONE: Final = "gone entries removed"
 PURGED_ORPHANS: Final = "orphaned entries removed"
 
+_STEP_ROWS: Final = 1 << 17
+"""Rows of a step, at least: each takes 15 ms beside its rows, and two sources of tables of so many
+rows, cut where either has a border, would make as many steps of half the rows.
+"""
+
 T = TypeVar("T", pl.DataFrame, Patched)
 RangeFunction = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
 """A job's function of the rows of a range of keys, a table per source: entries and counts."""
@@ -266,7 +271,7 @@ def _replace(
     progress.expect(db.estimate)  # looks at indexes, if progress is shown
 
     def write_part(task: Task, partitions: Sequence[Partition]) -> None:
-        streams = aligned(*(partition.sorted() for partition in partitions))
+        streams = aligned(*(partition.sorted() for partition in partitions), least=_STEP_ROWS)
         with open_writer(task.folder, task.part, output.compression) as writer:
             # Ranges side by side, written in order.
             for frame, counted in ordered(step, streams, task.threads):

@@ -104,15 +104,17 @@ def first_out_of_order(keys: pl.Series) -> int:
     return int((keys < keys.shift()).fill_null(False).arg_max() or 0)
 
 
-def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:
+def aligned(*streams: Iterable[pl.DataFrame], least: int = 1) -> Iterator[tuple[pl.DataFrame, ...]]:
     """Walks sorted streams side by side, key range by key range.
 
     Each stream's frames are sorted by key over the whole stream (a key may be spread over frames).
     Yields one tuple per key range with a frame of each stream: all rows of a key, from every
-    stream, come in the same tuple; the ranges ascend. Every stream must hold at least one frame (an
-    empty one will do).
+    stream, come in the same tuple; the ranges ascend. Fewer than `least` rows wait for the next
+    frame of a stream, once: rows may be large. Every stream must hold at least one frame (an empty
+    one will do).
     """
     cursors = [_Cursor(iter(stream)) for stream in streams]
+    waits = False
     while True:
         bounds = [bound for cursor in cursors if (bound := cursor.complete_below()) is not None]
         if not bounds:  # everything that is left is in memory
@@ -121,9 +123,10 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
             return
         # Below this key every stream is complete.
         bound = min(bounds)
-        parts = tuple(cursor.take_below(bound) for cursor in cursors)
-        if any(len(part) for part in parts):
-            yield parts
+        rows = sum(cursor.below(bound) for cursor in cursors)
+        waits = not waits and rows < least
+        if rows and not waits:
+            yield tuple(cursor.take_below(bound) for cursor in cursors)
         for cursor in cursors:
             cursor.advance(bound)
 
@@ -170,10 +173,14 @@ class _Cursor:
         """Returns the key below which all rows are at hand; None at the end of the stream."""
         return None if self._next is None else bytes(self._next["key"][0])
 
+    def below(self, bound: bytes) -> int:
+        """Returns the number of rows at hand with keys below `bound`."""
+        # Rows of `bound` itself may go on in the next frame.
+        return int(self.frame["key"].search_sorted(bound, side="left"))
+
     def take_below(self, bound: bytes) -> pl.DataFrame:
         """Removes and returns the rows with keys below `bound`."""
-        # Rows of `bound` itself may go on in the next frame.
-        count = self.frame["key"].search_sorted(bound, side="left")
+        count = self.below(bound)
         taken, self.frame = self.frame[:count], self.frame[count:]
         return taken
 

@@ -22,8 +22,8 @@ def stream(keys: list[bytes], cuts: list[int]) -> Stream:
     return [frame[start:end] for start, end in pairwise([0, *cuts, len(keys)])]
 
 
-def check(streams: list[Stream]) -> list[tuple[pl.DataFrame, ...]]:
-    ranges = list(aligned(*streams))
+def check(streams: list[Stream], least: int = 1) -> list[tuple[pl.DataFrame, ...]]:
+    ranges = list(aligned(*streams, least=least))
     for i, frames in enumerate(streams):
         rows = [row for tables in ranges for row in tables[i].iter_rows()]
         assert rows == [row for frame in frames for row in frame.iter_rows()]
@@ -47,11 +47,19 @@ def test_random_streams(seed: int) -> None:
             stream(keys, sorted(random.randrange(count + 1) for _ in range(random.randrange(6))))
         )
     check(streams)
+    check(streams, random.randrange(2, 30))
 
 
 def test_a_key_that_is_spread_over_many_tables_comes_in_one_piece() -> None:
     ranges = check([stream([b"a"] + [b"m"] * 9 + [b"z"], [2, 4, 6]), stream([b"m"], [])])
     assert [tables[0]["key"].to_list().count(b"m") for tables in ranges if len(tables[1])] == [9]
+
+
+def test_few_rows_wait_for_the_next_table_once() -> None:
+    halves = [stream([b"b", b"d", b"f", b"h"], [1, 2, 3]), stream([b"a", b"c", b"e", b"g"], [2])]
+    assert [sum(map(len, tables)) for tables in check(halves)] == [3, 1, 1, 2, 1]
+    assert [sum(map(len, tables)) for tables in check(halves, 2)] == [3, 2, 2, 1]
+    assert [sum(map(len, tables)) for tables in check(halves, 9)] == [4, 3, 1]
 
 
 def test_empty_streams() -> None:
