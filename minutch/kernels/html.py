@@ -58,8 +58,9 @@ ELEMENT, TEXT = 1, 3
 LINK, SEPARATOR, SILENT, NEEDS_CONTENT, BODY, META, BASE, TITLE, IMAGE, REWRITE, REWRITE_FILLED = (
     1 << bit for bit in range(11)
 )
-"""Flags of elements that are special. The last two: the page is to be rewritten if it has one, or
-one with content.
+REWRITE_SHADOW = 1 << 11
+"""Flags of elements that are special. The last three: a page is to be rewritten that has one, one
+with content, or one that may have `shadowrootmode`.
 """
 
 NAME, CONTENT, HTTP_EQUIV, HREF, SRC, ACTION, REL, METHOD, ALT = range(9)
@@ -83,7 +84,8 @@ HEAD_ROW = 1 + 2 * HEAD_SLOTS
 if it has none.
 """
 
-_NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
+_NOFOLLOW = uint64(int.from_bytes(b"nofollow", "little"))
+_SMALL = uint64(0x2020202020202020)
 _BLANK, _BREAK = 1, 2
 _IS_BLANK = np.zeros(256, np.int64)
 _IS_BLANK[9:14] = _IS_BLANK[32] = 1
@@ -177,6 +179,18 @@ def read_attributes(element: Int, attributes: Attributes) -> None:
         attribute = at(attribute + ATTRIBUTE_NEXT)
 
 
+@inner
+def may_be_shadow(element: Int) -> Bool:
+    """Tell whether an attribute without a number has a name as long as `shadowrootmode`."""
+    attribute = at(element + FIRST_ATTRIBUTE)
+    while attribute != 0 and (
+        at(attribute + LOCAL_NAME) < NUMBERED_NAMES
+        or at(at(attribute + LOCAL_NAME) + ENTRY_LENGTH) != 14
+    ):
+        attribute = at(attribute + ATTRIBUTE_NEXT)
+    return attribute != 0
+
+
 @inlined
 def is_word(byte: Int) -> Bool:
     """Tell whether an ASCII character is one of a word, for `\\b`."""
@@ -190,12 +204,7 @@ def says_nofollow(data: Int, size: Int) -> Int:
     ASCII.
     """
     for start in range(size - 7):
-        same = True
-        for k in range(8):
-            if (load8(data + start + k) | uint64(32)) != _NOFOLLOW[k]:
-                same = False
-                break
-        if not same:
+        if load64(data + start) | _SMALL != _NOFOLLOW:
             continue
         before = int64(load8(data + start - 1)) if start > 0 else 32
         after = int64(load8(data + start + 8)) if start + 8 < size else 32
@@ -397,6 +406,8 @@ def walk(
             flags = kinds[tag]
             if flags != 0:
                 if flags & REWRITE or (flags & REWRITE_FILLED and child != 0):
+                    return REWRITTEN
+                if flags & REWRITE_SHADOW and may_be_shadow(node):
                     return REWRITTEN
                 if flags & SEPARATOR:
                     gap = _BREAK

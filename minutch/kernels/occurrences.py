@@ -65,6 +65,7 @@ which may be a host to connect to, OF_HOST what comes with it.
 """
 _CONNECT, _LOOK_UP = (np.frombuffer(word, np.uint8) for word in (b"preconnect", b"dns-prefetch"))
 _DATA = np.frombuffer(b"data:", np.uint8)
+_URL = np.frombuffer(b"url", np.uint8)
 _IMAGE, _TEXT = np.frombuffer(b"image/", np.uint8), np.frombuffer(b"text/", np.uint8)
 
 
@@ -143,6 +144,18 @@ def _has_link_of_style(data: Int, size: Int) -> Bool:
     for i in range(size):
         byte = load8(data + i)
         if byte == 40 or byte == 64:  # noqa: PLR1714 - for Numba
+            return True
+    return False
+
+
+@inner
+def _may_have_url(data: Int, size: Int) -> Bool:
+    """Tell whether a style has `url` or @; the parser of styles reads all that are long."""
+    if size > 512:
+        return True
+    for i in range(size):
+        byte = load8(data + i)
+        if byte == 64 or (byte | uint64(32) == 117 and _stands(data + i, size - i, _URL)):
             return True
     return False
 
@@ -316,7 +329,7 @@ def find_links(
                     place = _place(_name_of(look), attributes)
                     if place >= 0 and attributes.groups[place] & group:
                         is_plain = not attributes.flags[place] & IN_STYLE
-                        if is_plain or _has_link_of_style(data, size):
+                        if is_plain or _may_have_url(data, size):
                             _put_value(OTHERS + place, data, size, out, rows, state)
                     if _stands(data, size, _DATA) and _may_hold_page(data, size):
                         _put_value(OF_DATA, data, size, out, rows, state)

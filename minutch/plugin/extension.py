@@ -61,28 +61,34 @@ class Parse:
     it.
     """
 
-    __slots__ = ("_text", "data", "is_original")
+    __slots__ = ("_text", "_utf8", "data", "is_original")
 
     def __init__(self, text: str | bytes, data: ParseData, is_original: bool = True) -> None:
-        self._text = text
+        self._text: str | None = text if isinstance(text, str) else None
+        self._utf8: bytes | None = text if isinstance(text, bytes) else None
         self.data = data
         self.is_original = is_original
 
     @property
     def text(self) -> str:
         """The text."""
-        if isinstance(self._text, bytes):
-            self._text = self._text.decode()
+        if self._text is None:
+            self._text = self.utf8.decode()
         return self._text
 
     @text.setter
     def text(self, text: str) -> None:
-        self._text = text
+        self._text, self._utf8 = text, None
+
+    @property
+    def given(self) -> str | bytes:
+        """The text, in UTF-8 if it was given so."""
+        return self.text if self._utf8 is None else self._utf8
 
     @property
     def utf8(self) -> bytes:
         """The text in UTF-8, as it is stored."""
-        return self._text if isinstance(self._text, bytes) else encode_text(self._text)
+        return encode_text(self.text) if self._utf8 is None else self._utf8
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parse):
@@ -114,7 +120,10 @@ class ParseResult(dict[str, Parse]):
     @property
     def is_success(self) -> bool:
         """True if every document was parsed."""
-        return False not in [parse.data.status.is_success for parse in self.values()]
+        for parse in self.values():  # noqa: SIM110 - each filter asks: a generator costs more
+            if not parse.data.status.is_success:
+                return False
+        return True
 
     @property
     def is_any_success(self) -> bool:

@@ -211,8 +211,8 @@ class TextExtractor(ExtensionBase):
     @abstractmethod
     def extract(
         self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
-    ) -> str | None:
-        """Returns a page's main text, None for all of it; may add to the parse's metadata."""
+    ) -> str | bytes | None:
+        """Returns a page's main text (or its UTF-8), None for all; may add to its metadata."""
 
     def markdown(
         self, url: str, markup: bytes, document: LexborHTMLParser, write: Callable[[Any], str]

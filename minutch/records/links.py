@@ -250,8 +250,14 @@ class OutlinkRun(Sequence[Outlink]):
     @classmethod
     def to(cls, targets: Sequence[str]) -> OutlinkRun:
         """Returns the run of links to these, without anchors."""
-        urls = [encode_text(target) for target in targets]
-        return cls(len(urls), b"".join([encode_vlong(len(url)) + url + b"\0\0" for url in urls]))
+        try:
+            urls = [*map(str.encode, targets)]
+        except UnicodeEncodeError:
+            urls = [*map(encode_text, targets)]
+        # Nearly all: the length takes a byte.
+        sizes = [b"%c" % len(url) if len(url) < 128 else encode_vlong(len(url)) for url in urls]
+        parts = [b"%b%b\0\0" % pair for pair in zip(sizes, urls, strict=True)]
+        return cls(len(urls), b"".join(parts))
 
     def without(self, targets: Set[bytes]) -> OutlinkRun:
         """Returns the run without its links to these that have no anchor."""

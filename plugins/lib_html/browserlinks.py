@@ -322,15 +322,15 @@ class BrowserLinks:
 
     def _of_values(
         self, values: Iterable[tuple[int, bytes]], inside: list[bytes], hosts: set[bytes]
-    ) -> Iterator[str]:
-        """Yields the links in values; pages in them are added to `inside`, hosts to connect to, to
+    ) -> list[str]:
+        """Returns the links in values; pages in them are added to `inside`, hosts to connect to, to
         `hosts`.
         """
-        equivalent, is_host = "", False
+        found: list[str] = []
+        equivalent, is_host, readers = "", False, self._of_value
         for kind, value in values:
-            read = self._of_value.get(kind)
-            if read is not None:
-                yield from read(value)
+            if (read := readers.get(kind)) is not None:
+                found += read(value)
             elif kind == kernels.OF_DATA:
                 if "data" in self.kinds:
                     inside += _page_in_url(value.decode())
@@ -341,10 +341,11 @@ class BrowserLinks:
             elif kind == kernels.OF_EQUIVALENT:
                 equivalent = value.decode()
             elif kind == kernels.OF_META:
-                yield from self._of_meta(equivalent, value.decode(), inside)
+                found += self._of_meta(equivalent, value.decode(), inside)
                 equivalent = ""
             elif kind >= kernels.OTHERS:  # what is left holds a page
                 inside.append(value)
+        return found
 
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
         """Yields the links of one element; pages within it are added to `inside`."""

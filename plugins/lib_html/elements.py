@@ -8,7 +8,7 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -215,19 +215,23 @@ _MOST_DIGITS: Final = 11
 _QUOTES: Final = ("'", '"')
 
 
-def in_srcset(value: str) -> Iterator[str]:
+def in_srcset(value: str) -> Iterable[str]:
     """Yields the URLs of the candidates; one whose descriptors are in error is none."""
     found = _with_widths(value)
-    return in_any_srcset(value) if found is None else iter(found)
+    return in_any_srcset(value) if found is None else found
 
 
 def _with_widths(value: str) -> list[str] | None:
-    """The same where all candidates are plain URLs with a width, as most are; else None."""
+    """The same where all candidates are plain URLs with a width or density, as most are; else
+    None.
+    """
     found = []
     for part in value.split(",") if value.isascii() else ():
         url, _, width = part.strip(_BLANKS).rpartition(" ")
-        is_width = width[-1:] == "w" and width[:-1].isdecimal() and width[0] != "0"
-        if not (is_width and url and url.isprintable() and " " not in url):
+        is_width = width[-1:] == "x" or (width[-1:] == "w" and width[0] != "0")
+        if not (is_width and width[:-1].isdecimal() and url.isprintable() and " " not in url):
+            return None
+        if not url:
             return None
         found.append(url)
     return found or None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import accumulate, pairwise
 from math import exp
 from pathlib import Path
 from threading import Lock
@@ -248,7 +249,7 @@ class LearnedText(TextExtractor):
 
     def extract(
         self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
-    ) -> str | None:
+    ) -> str | bytes | None:
         """Returns the main text, a line a block; None where a page has none, or too many blocks."""
         kept = self._kept(url, markup, document)
         if kept is None:
@@ -295,7 +296,7 @@ class BlockText(LearnedText):
 
     def extract(
         self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
-    ) -> str | None:
+    ) -> bytes | None:
         """Returns the text, and adds the marks of its lines."""
         tokens = page_tokens(url, markup)
 
@@ -309,21 +310,21 @@ class BlockText(LearnedText):
             return page.text
 
         text = self._flattener.use(document, read)
-        return None if text is None else text[:-1].decode()
+        return None if text is None else text[:-1]
 
     def _marks(self, pages: list[_Judged]) -> list[str]:
         """Returns the marks of pages."""
         chances = self._model.chances(*[rows for rows, *_ in pages])
-        marks = marks_of(chances, np.concatenate([stands for _, stands, _ in pages]))
-        found, at = [], 0
+        order, at = [], 0
         for _, stands, lines in pages:
-            end = at + len(stands) * SIZE
-            own = marks[at:end]
-            if lines is not None:
-                own = "".join([own[line * SIZE : line * SIZE + SIZE] for line in lines.tolist()])
-            found.append(own)
+            end = at + len(stands)
+            order.append(np.arange(at, end) if lines is None else at + lines)
             at = end
-        return found
+        of_line = np.concatenate(order)
+        places = np.concatenate([stands for _, stands, _ in pages])
+        marks = marks_of(chances[of_line], places[of_line])
+        ends = accumulate([SIZE * len(lines) for lines in order], initial=0)
+        return [marks[start:end] for start, end in pairwise(ends)]
 
 
 class Trafilatura(TextExtractor):

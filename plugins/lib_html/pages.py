@@ -82,7 +82,7 @@ class Extractor:
     def __init__(self, conf: Configuration) -> None:
         self.elements = Elements.from_conf(conf)
         self._limits = Limits(conf)
-        self._inert = not conf.get_boolean("parser.html.templates")
+        self.inert = not conf.get_boolean("parser.html.templates")
 
     @cached_property
     def _reader(self) -> TreeReader | None:
@@ -90,7 +90,7 @@ class Extractor:
         trees of all pages.
         """
         _keep_memory()
-        return tree_reader(self.elements)
+        return tree_reader(self.elements, inert=self.inert)
 
     def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """Returns the tree of a page in UTF-8, and everything about it; `marked` pages had a byte
@@ -108,7 +108,7 @@ class Extractor:
         self, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """Reads the page by the walk in Python."""
-        document = build_tree(data if data.isascii() else clean(data), inert=self._inert)
+        document = build_tree(data if data.isascii() else clean(data), inert=self.inert)
         return document, Walk(self.elements).page(document, marked=marked)
 
     def read_by_kernel(
@@ -120,7 +120,7 @@ class Extractor:
         document = plain_tree(data)
         page = reader.read(document, marked=marked)
         if page is None:
-            document = rewritten(document, data, inert=self._inert)
+            document = rewritten(document, data, inert=self.inert)
             page = reader.read(document, marked=marked, rewritten=True)
         return document, page or Walk(self.elements).page(document, marked=marked)
 
@@ -310,7 +310,7 @@ class HtmlPages:
         return _Read(charset, own, markup, marks, document, page, resolver, tags)
 
     @staticmethod
-    def _main_text(extractor: TextExtractor, url: str, *page: Any) -> str | None:
+    def _main_text(extractor: TextExtractor, url: str, *page: Any) -> str | bytes | None:
         """Returns the main text of a page; None where there is none or the extractor fails."""
         try:
             return extractor.extract(url, *page)

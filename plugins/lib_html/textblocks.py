@@ -5,7 +5,7 @@ judges pages by.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
@@ -266,50 +266,44 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 @lru_cache(maxsize=4096)
-def _tokens_of_folder(host: str, folder: str) -> tuple[int, ...]:
-    """How many steps the path of a folder has, and the tokens of URLs in it."""
-    steps = [step for step in folder.split("/") if step]
-    found = {_token(b"h:" + label[:20]) for label in _bytes(host).split(b".")[:-1]}
-    for place, step in enumerate(steps[:_MOST_STEPS]):
-        found.update(_tokens_of_step(place, _words(step)))
-    if steps:
-        found.add(_token(b"u0:" + _bytes(steps[0].lower())[:20]))
-    return len(steps), *found
+def _tokens_of_host(host: str) -> tuple[int, ...]:
+    return tuple([_token(b"h:" + label[:20]) for label in _bytes(host).split(b".")[:-1]])
 
 
-def _tokens_of_step(place: int, words: Sequence[bytes]) -> set[int]:
-    found = {_token(b"u:" + (b"#" if word.isdigit() else word)) for word in words[:12]}
-    found.add(_token(b"u%d:%d" % (min(place, 3), min(len(words), 6))))
-    return found
-
-
-def _words(step: str) -> list[bytes]:
-    return _WORD.findall(_bytes(step.lower()))
+@lru_cache(maxsize=4096)
+def _tokens_of_step(place: int, step: str, is_last: bool) -> tuple[int, ...]:
+    """The tokens of a part of a path, whose place counts up to _MOST_STEPS."""
+    words = _WORD.findall(_bytes(step.lower()))
+    names = [b"ul:%d" % min(len(words), 8)] if is_last else []
+    if place == 0:
+        names.append(b"u0:" + _bytes(step.lower())[:20])
+    if place < _MOST_STEPS:
+        names += [b"u:" + (b"#" if word.isdigit() else word) for word in words[:12]]
+        names.append(b"u%d:%d" % (min(place, 3), min(len(words), 6)))
+    return tuple(map(_token, names))
 
 
 def _tokens_of_url(url: str) -> set[int]:
     host, path, query = _parts(url)
-    folder, _, name = path.rstrip("/").rpartition("/")
-    is_short = len(host) + len(folder) < _LONGEST
-    of_folder = _tokens_of_folder if is_short else _tokens_of_folder.__wrapped__
-    count, *tokens = of_folder(host, folder)
-    found = set(tokens)
-    if name:
-        words = _words(name)
-        found.add(_token(b"ul:%d" % min(len(words), 8)))
-        if not count:
-            found.add(_token(b"u0:" + _bytes(name.lower())[:20]))
-        if count < _MOST_STEPS:
-            found |= _tokens_of_step(count, words)
-        count += 1
-    found.add(_token(b"ud:%d" % min(count, 6)))
+    steps = [step for step in path.split("/") if step]
+    is_short = len(host) + len(path) < _LONGEST  # what is remembered of others may be anything
+    of_host = _tokens_of_host if is_short else _tokens_of_host.__wrapped__
+    of_step = _tokens_of_step if is_short else _tokens_of_step.__wrapped__
+    last = len(steps) - 1
+    found = {_token(b"ud:%d" % min(len(steps), 6))}.union(
+        of_host(host),
+        *[of_step(place, step, False) for place, step in enumerate(steps[:-1][:_MOST_STEPS])],
+        of_step(min(last, _MOST_STEPS), steps[-1], True) if steps else (),
+    )
     names = [_bytes(one.split("=")[0].lower())[:20] for one in query.split("&")[:6]]
-    found.update(_token(b"q:" + name) for name in names)
+    found.update([_token(b"q:" + name) for name in names])
     return found
 
 
+@lru_cache(maxsize=1 << 14)
 def _token(name: bytes) -> int:
-    return crc32(name) & ((1 << kernels.BITS) - 1)
+    """A token's number among those of all pages; names have a few dozen bytes."""
+    return crc32(name) & ((1 << kernels.BITS) - 1) | 1 << kernels.BITS
 
 
 def page_tokens(url: str, markup: bytes) -> np.ndarray:
@@ -337,5 +331,4 @@ def page_tokens(url: str, markup: bytes) -> np.ndarray:
             )
         if value is not None:
             found.add(letter + value[1].lower())
-    tokens = _tokens_of_url(url).union(map(_token, found))
-    return np.array([*tokens], np.int64) + (1 << kernels.BITS)
+    return np.array([*_tokens_of_url(url).union(map(_token, found))], np.int64)

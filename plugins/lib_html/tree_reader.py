@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import blocks
 from minutch.kernels import html as kernels
 from minutch.kernels.occurrences import FULL, Names, find_values
@@ -181,8 +183,9 @@ _BYTES_PER_LINK: Final = 64
 _BYTES_PER_HEAD: Final = 1024
 
 
-def tree_reader(elements: Elements) -> TreeReader | None:
-    """Returns a reader for these elements; None where pages have to be walked in Python.
+def tree_reader(elements: Elements, *, inert: bool = False) -> TreeReader | None:
+    """Returns a reader for these elements; None where pages have to be walked in Python. `inert`:
+    what templates hold is not the page's.
 
     That is where Lexbor's trees are laid out in another way, for a line separator with a long name,
     and where links get metadata.
@@ -191,7 +194,7 @@ def tree_reader(elements: Elements) -> TreeReader | None:
     fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in elements.separators)
     if numbers is None or not fits or elements.element_key:
         return None
-    reader = TreeReader(elements, numbers)
+    reader = TreeReader(elements, numbers, inert=inert)
     reader.read(LexborHTMLParser(""))  # loads the kernel
     return reader
 
@@ -201,8 +204,8 @@ class TreeReader:
     page at a time.
     """
 
-    def __init__(self, elements: Elements, numbers: Mapping[str, int]) -> None:
-        self._elements = _element_tables(elements)
+    def __init__(self, elements: Elements, numbers: Mapping[str, int], *, inert: bool) -> None:
+        self._elements = _element_tables(elements, inert)
         self._attributes = _attribute_tables(numbers)
         self._lock = Lock()
         self._found = np.zeros(kernels.SIDE_SIZE + 1, np.int64)
@@ -227,7 +230,7 @@ class TreeReader:
             return ParsedMarkup()
         elements = self._elements
         if rewritten:
-            unwanted = kernels.REWRITE | kernels.REWRITE_FILLED
+            unwanted = kernels.REWRITE | kernels.REWRITE_FILLED | kernels.REWRITE_SHADOW
             elements = elements._replace(kinds=elements.kinds & ~unwanted)
         tables = elements, self._attributes
         with self._lock:
@@ -252,24 +255,24 @@ class TreeReader:
         )
         if heads:
             values = side[:side_size].tobytes()
-            for is_base, *bounds in rows[:heads].tolist():
-                (page.bases if is_base else page.metas).append(_head_attributes(values, bounds))
+            for row in rows[:heads].tolist():
+                (page.bases if row[0] else page.metas).append(_head_attributes(values, row))
             page.base = first_base(page.bases)
         return page
 
 
-def _head_attributes(values: bytes, bounds: Sequence[int]) -> dict[str, str]:
-    """Returns the attributes of an element of the head, whose values lie between these bounds."""
-    name, name_end, content, content_end, *others = bounds
-    if name >= 0 and content >= 0 and others[0] < 0 and others[2] < 0:  # nearly all
+def _head_attributes(values: bytes, row: Sequence[int]) -> dict[str, str]:
+    """Returns the attributes of an element of the head, whose values lie between a row's bounds."""
+    _, name, name_end, content, content_end, equivalent, _, target, _ = row
+    if name >= 0 and content >= 0 and equivalent < 0 and target < 0:  # nearly all
         return {NAME: values[name:name_end].decode(), CONTENT: values[content:content_end].decode()}
-    attributes = zip(HEAD_ATTRIBUTES, bounds[::2], bounds[1::2], strict=True)
+    attributes = zip(HEAD_ATTRIBUTES, row[1::2], row[2::2], strict=True)
     return {key: values[start:end].decode() for key, start, end in attributes if start >= 0}
 
 
-def _element_tables(elements: Elements) -> kernels.ElementRows:
+def _element_tables(elements: Elements, inert: bool) -> kernels.ElementRows:
     """Returns the elements as the kernel's argument."""
-    flags = _flags(elements)
+    flags = _flags(elements, inert)
     document = LexborHTMLParser("")
     numbers = {name: document.create_node(name).tag_id for name in flags}
     unknown = [name for name, number in numbers.items() if number >= kernels.NUMBERED_NAMES]
@@ -282,7 +285,7 @@ def _element_tables(elements: Elements) -> kernels.ElementRows:
     return kernels.ElementRows(kinds, targets, *_names(unknown))
 
 
-def _flags(elements: Elements) -> dict[str, int]:
+def _flags(elements: Elements, inert: bool) -> dict[str, int]:
     """Element → what is special about it."""
     flags: dict[str, int] = {}
     for flag, names in (
@@ -295,7 +298,7 @@ def _flags(elements: Elements) -> dict[str, int]:
         (kernels.BASE, ("base",)),
         (kernels.TITLE, ("title",)),
         (kernels.IMAGE, ("img",)),
-        (kernels.REWRITE, REWRITTEN),
+        (kernels.REWRITE_SHADOW if inert else kernels.REWRITE, REWRITTEN),
         (kernels.REWRITE_FILLED, REWRITTEN_IF_FILLED),
     ):
         for name in names:
@@ -364,6 +367,9 @@ def names_of(
     )
 
 
+_ANY: Final = re.compile(b"")
+
+
 class ValueFinder:
     """Finds what elements of a kind, or all, have in a few attributes, if they have the first of
     these: by a kernel, or by a selector where trees are laid out otherwise.
@@ -377,15 +383,19 @@ class ValueFinder:
             number = LexborHTMLParser("").create_node(tag).tag_id if tag else 0
             self.asked = number, names_of(dict.fromkeys(attributes, 0), numbers, {})
 
-    def find(self, root: LexborNode | None) -> Iterator[tuple[str, ...]]:
-        """Yields the values of each element, in order; those that are not there are empty."""
+    def find(
+        self, root: LexborNode | None, wanted: re.Pattern[bytes] = _ANY
+    ) -> Iterator[tuple[str, ...]]:
+        """Yields the values of each element, in order; those that are not there are empty. `wanted`
+        finds something in the first of those that count.
+        """
         if self.asked is not None:
             found = self._copier.copied(find_values, root, *self.asked)
-            if found:
-                values = map(bytes.decode, found)
-                yield from zip(*[values] * len(self._attributes), strict=True)
+            for values in zip(*[iter(found)] * len(self._attributes), strict=True):
+                if wanted.search(values[0]):
+                    yield tuple(map(bytes.decode, values))
         elif root is not None:
             for node in root.css(self._selector):
-                own = node.attributes
-                if self._attributes[0] in own:
+                own, first = node.attributes, self._attributes[0]
+                if first in own and wanted.search(encode_text(own[first] or "")):
                     yield tuple(own.get(name) or "" for name in self._attributes)

@@ -34,7 +34,7 @@ _RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re
 _LANGUAGE: Final = re.compile(r";\s*hreflang\s*=\s*\"?([A-Za-z0-9-]+)", re.IGNORECASE)
 _TAG: Final = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
 _CANONICAL, _ALTERNATE = "canonical", "alternate"
-_WANTED: Final = re.compile(f"{_CANONICAL}|{_ALTERNATE}", re.ASCII | re.IGNORECASE)
+_WANTED: Final = re.compile(rb"canonical|alternate", re.IGNORECASE)
 _MOST: Final = 1000
 """Links that are looked at, of a kind; sites have a version for each of some dozens of markets."""
 
@@ -94,7 +94,7 @@ class CanonicalParseFilter(HtmlParseFilter):
     def _elements(self, head: LexborNode | None) -> Iterator[tuple[str, str, str]]:
         """Yields target, relations and language of links in a head."""
         # In the head only: a link in the body may be a commenter's.
-        found = (values for values in self.finder.find(head) if _WANTED.search(values[0]))
+        found = self.finder.find(head, _WANTED)
         for relation, target, language in islice(found, _MOST):
             if target := target.strip():
                 yield target, relation, language.strip().lower()

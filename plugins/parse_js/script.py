@@ -11,8 +11,9 @@ given a string once. Source: org.apache.nutch.parse.js.JSParseFilter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -22,7 +23,7 @@ from minutch.errors import UrlError
 from minutch.kernels import scan
 from minutch.kernels.occurrences import find_scripts
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
-from minutch.records.links import Outlink, as_run, joined
+from minutch.records.links import Outlink, OutlinkRun, joined
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
@@ -53,6 +54,7 @@ _GIVES = re.compile(r"=\s*+[\"']")
 _GOES_ON = re.compile(r"\s*+[\"'A-Za-z_$]")
 _QUOTES, _SHORTEST = "\"'", 3
 _ROWS = 1024
+_BETWEEN = b"\n"
 _BLANKS_BEFORE = 64
 """Characters in which the sign before a string is looked for."""
 
@@ -61,28 +63,39 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
     """Returns the links in a script; `base` is the URL that relative ones belong to. `only_urls`:
     strings count that are URLs or paths, and URLs wherever they stand.
     """
-    return links_of_scripts([script.encode("utf-8", "surrogatepass")], base, only_urls=only_urls)
+    data = script.encode("utf-8", "surrogatepass")
+    return [*map(Outlink, links_of_scripts([data], base, only_urls=only_urls))]
 
 
-def links_of_scripts(scripts: Iterable[bytes], base: str, *, only_urls: bool) -> list[Outlink]:
-    """Returns the same of scripts in UTF-8, in turn."""
+def links_of_scripts(scripts: Iterable[bytes], base: str, *, only_urls: bool) -> list[str]:
+    """Returns the targets of the same of scripts in UTF-8, in turn."""
     try:
         of_base = resolver(base)
     except UrlError:
         return []
+    if not only_urls:
+        return [link for script in scripts for link in _absolute(_any_strings(script), of_base)]
     # Without a slash there is neither a URL nor a path.
-    wanted = [script for script in scripts if not only_urls or b"/" in script]
-    return [link for script in wanted for link in _links(script, of_base, only_urls)]
+    wanted = [script for script in scripts if b"/" in script]
+    found = zip(wanted, candidates(wanted), strict=True)
+    return [link for script, rows in found for link in _links(script, rows, of_base)]
 
 
-def _links(data: bytes, of_base: Resolver, only_urls: bool) -> list[Outlink]:
-    script, running = data.decode("utf-8", "surrogatepass"), b""
-    if only_urls:
-        alone, running = _likely_strings(script, data)
-        strings = [*alone, *filter(_may_be, _sums(script))]
-    else:
-        found = (match[2] for match in _STRING.finditer(script))
-        strings = [text for text in found if _SEPARATOR.search(text, 1, len(text) - 1)]
+def _any_strings(data: bytes) -> Iterator[str]:
+    for match in _STRING.finditer(data.decode("utf-8", "surrogatepass")):
+        if _SEPARATOR.search(text := match[2], 1, len(text) - 1):
+            yield text
+
+
+def _links(data: bytes, rows: Iterable[list[int]], of_base: Resolver) -> list[str]:
+    script = data.decode("utf-8", "surrogatepass")
+    alone, running = _likely_strings(script, data, rows)
+    links = _absolute([*alone, *filter(_may_be, _sums(script))], of_base)
+    had = set(links)
+    return [*links, *(url for url in dict.fromkeys(in_text(running)) if url not in had)]
+
+
+def _absolute(strings: Iterable[str], of_base: Resolver) -> list[str]:
     links = []
     for target in strings:
         try:
@@ -91,10 +104,7 @@ def _links(data: bytes, of_base: Resolver, only_urls: bool) -> list[Outlink]:
         except UrlError:
             continue
         # As JSParseFilter.getJSLinks, too.
-        links.append(Outlink(url.replace("&amp;", "&")))
-    if only_urls:
-        had = {link.to_url for link in links}
-        links += [Outlink(url) for url in dict.fromkeys(in_text(running)) if url not in had]
+        links.append(url.replace("&amp;", "&"))
     return links
 
 
@@ -102,13 +112,14 @@ def _may_be(text: str) -> bool:
     return is_likely(text) and not _TEMPLATE.search(text)
 
 
-def _likely_strings(script: str, data: bytes) -> tuple[list[str], bytes]:
-    """Returns the strings that are URLs or paths and stand alone, and the script's UTF-8, `data`,
-    without those that are joined with others, as far as they have URLs.
+def _likely_strings(script: str, data: bytes, rows: Iterable[list[int]]) -> tuple[list[str], bytes]:
+    """Returns those of the strings in `rows` (`candidates`) that are URLs or paths and stand alone,
+    and the script's UTF-8, `data`, without those that are joined with others, as far as they have
+    URLs.
     """
     found, kept, cut = [], [], 0
     at = place = 0  # the same place in bytes and in characters
-    for start, end, text_start, text_end in candidates(data):
+    for start, end, text_start, text_end in rows:
         text = data[text_start:text_end].decode("utf-8", "surrogatepass")
         is_found = _may_be(text)
         if not is_found and "://" not in text:
@@ -130,14 +141,25 @@ def _length(data: bytes, start: int, end: int) -> int:
     return len(piece) if piece.isascii() else len(piece.decode("utf-8", "surrogatepass"))
 
 
-def candidates(data: bytes) -> Iterator[list[int]]:
-    """Yields the bounds of all strings that begin as URLs do, or have one within."""
-    page, place = np.frombuffer(data, np.uint8), np.zeros(1, np.int64)
+def candidates(scripts: Sequence[bytes]) -> list[list[list[int]]]:
+    """Returns for each script the bounds of all strings that begin as URLs do, or have one
+    within.
+    """
+    if not scripts:
+        return []
+    # In one go: a kernel's call costs as much for a short one. No string goes over a line's end.
+    page, place = np.frombuffer(_BETWEEN.join(scripts), np.uint8), np.zeros(1, np.int64)
     rows = np.empty((_ROWS, scan.STRING_ROW), np.int64)
-    count = _ROWS
+    found: list[list[list[int]]] = [[] for _ in scripts]
+    starts = [*accumulate((len(script) + len(_BETWEEN) for script in scripts), initial=0)]
+    number, count = 0, _ROWS
     while count == _ROWS:
         count = scan.find_strings(page, place, rows)
-        yield from rows[:count].tolist()
+        for bounds in rows[:count].tolist():
+            while bounds[0] >= starts[number + 1]:
+                number += 1
+            found[number].append([bound - starts[number] for bound in bounds])
+    return found
 
 
 def _sums(script: str) -> Iterator[str]:
@@ -259,7 +281,7 @@ class JSParseFilter(HtmlParseFilter):
         data = result[content.url].data
         # Before the page's own, as JSParseFilter puts them: db.max.outlinks.per.page keeps the
         # first.
-        data.outlinks = joined(as_run(found), data.outlinks) if found else data.outlinks
+        data.outlinks = joined(OutlinkRun.to(found), data.outlinks) if found else data.outlinks
         return result
 
 

@@ -53,7 +53,7 @@ def reader(extractor: Extractor) -> TreeReader:
     """The kernel's side of an extractor; a test that gets this far has a Lexbor that the kernel
     knows.
     """
-    found = tree_reader(extractor.elements)
+    found = tree_reader(extractor.elements, inert=extractor.inert)
     assert found is not None
     return found
 

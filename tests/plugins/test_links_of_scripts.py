@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.urls.resolve import Resolver
 from plugins.lib_html.elements import in_css, in_text
 from plugins.lib_html.tree_reader import attribute_numbers
-from plugins.parse_js.script import ScriptFinder, _scripts, script_links
+from plugins.parse_js.script import ScriptFinder, _scripts, links_of_scripts, script_links
 from tests.support import plainscan
 from tests.support.examples import examples
 
@@ -87,6 +87,14 @@ def test_scripts(script: str) -> None:
     found = [link.to_url for link in script_links(script, _BASE, only_urls=True)]
     expected = [resolver.resolve(text).replace("&amp;", "&") for text in strings]
     assert found == [*expected, *(url for url in dict.fromkeys(urls) if url not in expected)]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(_SCRIPTS, max_size=4))
+def test_scripts_of_one_page_are_apart(scripts: list[str]) -> None:
+    found = links_of_scripts(map(str.encode, scripts), _BASE, only_urls=True)
+    apart = [script_links(script, _BASE, only_urls=True) for script in scripts]
+    assert found == [link.to_url for links in apart for link in links]
 
 
 @settings(max_examples=examples(1000), deadline=None)

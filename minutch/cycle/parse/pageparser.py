@@ -23,7 +23,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, are_records
 from minutch.cycle.parse.partwriters import PartSettings
-from minutch.cycle.parse.signature import make_signature
+from minutch.cycle.parse.signature import TextShapeSignature, make_signature
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
@@ -245,8 +245,13 @@ class PageParser:
 
     def _describe(self, found: Sequence[tuple[ReadPage, str, Parse]]) -> None:
         """Segment name, signature and score into the content metadata of all documents."""
+        signature = self._signature
         for page, url, parse in found:
-            digest = self._signature.calculate(page.content, parse.text)
+            digest = (
+                signature.calculate(page.content, parse.given)
+                if isinstance(signature, TextShapeSignature)
+                else signature.calculate(page.content, parse.text)
+            )
             metadata = parse.data.content_meta
             name = self._segment_name
             if name is None:

@@ -92,12 +92,14 @@ class TextShapeSignature:
     def __init__(self, conf: Configuration) -> None:
         self._fallback = MD5Signature(conf)
 
-    def calculate(self, content: Content, text: str | None) -> bytes:
-        """Returns 24 bytes, or without a text the 16 of MD5Signature."""
+    def calculate(self, content: Content, text: str | bytes | None) -> bytes:
+        """Returns 24 bytes, or without a text, which may be given in UTF-8, the 16 of
+        MD5Signature.
+        """
         if not text:
-            return self._fallback.calculate(content, text)
-        utf8 = text.encode("utf-8", "surrogatepass")
-        return _text_digest(text, utf8) + _shape(utf8)
+            return self._fallback.calculate(content, None)
+        utf8 = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        return _text_digest(utf8) + _shape(utf8)
 
 
 def _shape(utf8: bytes) -> bytes:
@@ -153,13 +155,12 @@ def make_signature(conf: Configuration) -> Signature:
     return found
 
 
-def _text_digest(text: str, utf8: bytes | None = None) -> bytes:
-    """`utf8`: the text in UTF-8, if it is there."""
-    utf8 = text.encode("utf-8", "surrogatepass") if utf8 is None else utf8
+def _text_digest(text: str | bytes) -> bytes:
+    """Of a text, or its UTF-8."""
+    utf8 = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     # NUL has two bytes in modified UTF-8; the rest of ASCII is the same.
-    is_same = text.isascii() and b"\0" not in utf8
-    data = utf8 if is_same else encode_modified_utf8(text, utf8)
-    return md5(data, usedforsecurity=False).digest()
+    is_same = utf8.isascii() and b"\0" not in utf8
+    return md5(utf8 if is_same else encode_modified_utf8(utf8), usedforsecurity=False).digest()
 
 
 def _quantum(top: int, rate: float) -> int:

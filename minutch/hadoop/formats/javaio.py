@@ -65,14 +65,15 @@ def encode_text(value: str) -> bytes:
         )
 
 
-def encode_modified_utf8(value: str, utf8: bytes | None = None) -> bytes:
-    """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as surrogates.
-    `utf8`: the same in UTF-8, if it is there.
+def encode_modified_utf8(value: str | bytes) -> bytes:
+    """str, or UTF-8, to Java's modified UTF-8: NUL in two bytes, supplementary characters as
+    surrogates.
     """
-    data = value.encode("utf-8", "surrogatepass") if utf8 is None else utf8
+    data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
     # Looked for in C: few strings have any.
     if any(lead in data for lead in _FOUR_BYTES):
-        data = _SUPPLEMENTARY.sub(_in_surrogates, value).encode("utf-8", "surrogatepass")
+        text = data.decode("utf-8", "surrogatepass")
+        data = _SUPPLEMENTARY.sub(_in_surrogates, text).encode("utf-8", "surrogatepass")
     return data.replace(b"\0", b"\xc0\x80")
 
 

@@ -216,7 +216,7 @@ def find_strings_of_scripts(made: Made) -> Ways:
 
     def by_kernel(script: str) -> list[str]:
         data = script.encode()
-        found = (data[text:end].decode() for _, _, text, end in candidates(data))
+        found = (data[text:end].decode() for _, _, text, end in candidates([data])[0])
         return [text for text in found if text.startswith("/")]
 
     return Ways(
