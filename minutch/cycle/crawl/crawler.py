@@ -25,13 +25,13 @@ from typing import Any, Final, TypeVar, cast
 from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
-from minutch.cycle.crawl.outside import Outside, fetch_state_folder
+from minutch.cycle.crawl.outside import Outside
 from minutch.cycle.crawl.policy import OneByOne, Overlapping, Rounds, why_not_overlapping
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import CrawlTotals, Screen, next_commands, outcomes_of
 from minutch.cycle.crawl.steps import TITLES, CrawlOptions, Steps, steps_of
 from minutch.cycle.fetch.fetch import INTERRUPTED
-from minutch.cycle.fetch.frontier.hostmemory import CLOCK_FILE
+from minutch.cycle.fetch.frontier.hostmemory import CLOCK_FILE, state_folder_of
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetchlist.due import FEW
 from minutch.cycle.fetchlist.generate import Generated
@@ -155,7 +155,7 @@ class Crawler:
             if self.options.remembered is not None:
                 preflight.remember(self.directory, self.context.conf, self.options.remembered)
             self._rules = preflight.warn_of_losses(self.directory, self.context.conf)
-            folder = fetch_state_folder(self.directory, self.context.conf)
+            folder = state_folder_of(self.directory, self.context.conf)
             # it goes on from run to run, but on another machine
             clock = OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
             self.context = replace(self.context, clock=clock)
@@ -427,7 +427,7 @@ class Crawler:
         if self.context.watch is not None:
             self.context.watch.wait_while_paused()
         started = self.context.clock.monotonic()
-        with self.screen.running(name) as label, self.policy.pausing(name):
+        with self.screen.running(name) as label:
             context = self._context(extra or {}, label)
             result = self.perform(name, call, context)
             counters = result if isinstance(result, Counters) else result.counters

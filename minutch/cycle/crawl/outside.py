@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from minutch.conf import Configuration
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
+from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder_of
 from minutch.job import JobContext
 from minutch.paths import is_local
 from minutch.work.tables.frame import decode_keys
@@ -76,7 +75,7 @@ class Outside:
 
     def busy_hosts(self) -> dict[str, int]:
         """Returns the hosts that asked not to be called yet, and until when (ms)."""
-        folder = fetch_state_folder(self.directory, self.context.conf)
+        folder = state_folder_of(self.directory, self.context.conf)
         if folder is None:
             return {}
         with BusyHosts(folder, read_only=True) as state:
@@ -159,16 +158,6 @@ class Outside:
 
     def _crawldb_now(self) -> object:
         return _state_of(self.directory / "crawldb" / CURRENT)
-
-
-def fetch_state_folder(directory: Path, conf: Configuration) -> Path | None:
-    """Returns the folder of what a fetch remembers; None where the crawl is on another machine."""
-    from minutch.cycle.fetch.components import STATE_PROPERTY
-
-    if not is_local(directory):
-        return None
-    named = conf.get(STATE_PROPERTY)
-    return Path(named) if named else state_folder(directory / "segments" / "any")
 
 
 def _state_of(path: Path) -> object:

@@ -14,8 +14,7 @@ first one of the fetch, and treated like any other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -52,8 +51,6 @@ SETTLED_AT_LEAST: Final = 0.5
 """The same where there are as many rounds as it takes, or pages that the list had no place for."""
 SECONDS: Final = 1
 """For which that lasts: what is left is no matter of a moment."""
-_ASKING: Final = ("fetch", "sitemap")
-"""The steps that ask hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +74,6 @@ class Rounds(Protocol):
     context: JobContext
     options: CrawlOptions
     calls: Steps
-
-    @property
-    def sleep(self) -> Callable[[float], None]:
-        """Waits for so many seconds."""
-        ...
 
     @property
     def may_turn(self) -> bool:
@@ -112,8 +104,6 @@ class OneByOne:
 
     def __init__(self, rounds: Rounds) -> None:
         self._rounds = rounds
-        self._asked: tuple[str, float] = "", 0.0
-        """The last step that asked hosts, and when it ended (monotonic)."""
 
     @property
     def open(self) -> list[Path]:
@@ -142,20 +132,6 @@ class OneByOne:
     def held(self) -> AbstractContextManager[None]:
         """While this lasts, no page is asked for."""
         return nullcontext()
-
-    @contextmanager
-    def pausing(self, step: str) -> Iterator[None]:
-        """Runs a step when the pause between two requests to a host is over, if a step of another
-        kind has asked before: a page was asked for 0.23 s after its host's sitemap, where 0.3 s
-        were wanted, since the list in between was short. Fetches follow each other as in Nutch.
-        """
-        now, (last, ended) = self._rounds.context.clock.monotonic, self._asked
-        if step in _ASKING and last not in ("", step):
-            delay = self._rounds.context.conf.get_float("fetcher.server.delay")
-            self._rounds.sleep(max(0.0, ended + delay - now()))
-        yield
-        if step in _ASKING:
-            self._asked = step, now()
 
 
 @dataclass
@@ -260,9 +236,7 @@ class Overlapping(OneByOne):
         return partial(self._fetch_list, segment, others[0] if others else None)
 
     def held(self) -> AbstractContextManager[None]:
-        rounds = self._rounds
-        delay = rounds.context.conf.get_float("fetcher.server.delay")
-        return self.fetching.held(lambda: rounds.sleep(delay))
+        return self.fetching.held()
 
     def _fetch_list(self, segment: Path, other: Path | None, *, context: JobContext) -> Counters:
         """Fetches a list to its end, or until it is turned over: to a new one, or to that of

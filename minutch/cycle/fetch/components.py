@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.cycle.fetch.frontier.hostmemory import STATE_PROPERTY
 from minutch.cycle.fetch.results.recorder import LivePageParser, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import Publishers
@@ -32,8 +32,6 @@ from minutch.plugin.extension import Turn
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.urls.hostname import to_ascii_2008
-
-STATE_PROPERTY: Final = "minutch.fetch.state"
 
 
 class FetchComponents:

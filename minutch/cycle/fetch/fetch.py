@@ -278,9 +278,9 @@ class Fetch:
         return counters
 
     @contextmanager
-    def held(self, rest: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, nothing is asked for: others may ask the same hosts. `rest` keeps the
-        pause between two requests.
+    def held(self) -> Iterator[None]:
+        """While this lasts, nothing is asked for: others may ask the same hosts. Both keep the
+        pauses that the state folder of the crawl has.
         """
         if self._processes is None:
             yield
@@ -292,9 +292,7 @@ class Fetch:
             self._until(
                 lambda: (shot := self._snapshot) is not None and shot.paused and not shot.active
             )
-            rest()
             yield
-            rest()
         finally:
             processes.tell(HoldFetch(self.watcher.paused))
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.fetch import INTERRUPTED, PARSED, Fetch
+from minutch.cycle.fetch.frontier.hostmemory import STATE_PROPERTY
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Interrupted
 from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared, working

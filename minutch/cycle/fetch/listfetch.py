@@ -17,8 +17,8 @@ from typing import Final
 
 from minutch.clock import SteadyClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
-from minutch.cycle.fetch.frontier.hostmemory import HostMemory, state_folder
+from minutch.cycle.fetch.components import FetchComponents
+from minutch.cycle.fetch.frontier.hostmemory import STATE_PROPERTY, HostMemory, state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
 from minutch.cycle.fetch.frontier.queueitems import Share
 from minutch.cycle.fetch.ledger import Ledger, Outcome

@@ -254,6 +254,9 @@ class FetchWorker:
                 self.received += 1
                 self.loop.beside(self.take(message.files))
             case HoldFetch():
+                if not message.wanted:
+                    # Sitemaps may have been read meanwhile, of the same hosts.
+                    self.loop.runner.memory.let_rest(self.frontier.queues, self.share.owns)
                 self.loop.hold(message.wanted)
             case WorkerOrder.STOP:
                 self.loop.leave()

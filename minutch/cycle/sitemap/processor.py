@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,15 @@ from typing import Final
 import polars as pl
 
 from minutch import eventloops
+from minutch.clock import SteadyClock
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.frontier.hostmemory import state_folder_of
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap import sitemapfetch
 from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, EntrySettings, entries, merge
-from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings
+from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings, Turns
 from minutch.cycle.sitemap.sitemapurls import Sitemap
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.job import Counters, JobContext
@@ -185,10 +188,19 @@ def sitemap(
     limit = str(settings.most_bytes)
     # SitemapMapper.setup: pages are cut much earlier, at 1 MB, than sitemaps may be long.
     limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
+    turns = Turns(settings, SteadyClock(context.clock))
     fetcher = SitemapFetcher(
-        ProtocolFactory(limited), MimeUtil(conf), settings, context.clock, collected.checked, held
+        ProtocolFactory(limited),
+        MimeUtil(conf),
+        settings,
+        context.clock,
+        collected.checked,
+        turns,
+        held,
     )
+    folder = state_folder_of(crawldb.absolute().parent, conf)
     with (
+        nullcontext() if folder is None else turns.remembered(folder),
         db.lock(options.force),
         Shuffle(
             number_of_parts(conf), SITEMAP_SCHEMA, budget=sorting_memory(conf), spill=crawldb

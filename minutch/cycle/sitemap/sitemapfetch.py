@@ -6,8 +6,8 @@ indexes list.
                        └─ /sitemap.xml ────┘  (redirects)          └─ index: sitemaps
 
 One start after the other is followed to its end by each of some workers. A host is asked one thing
-at a time, with the pauses of the fetcher. robots.txt holds for sitemaps, too, but for those that it
-names itself.
+at a time, with the pauses of the fetcher, which begin with what a fetch has asked it, and hold for
+the fetch that comes after. robots.txt holds for sitemaps, too, but for those that it names itself.
 
 Source: org.apache.nutch.util.SitemapProcessor.SitemapMapper, which asks robots.txt for names of
 sitemaps only, makes no pauses, and follows indexes without end.
@@ -17,15 +17,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from minutch.clock import Clock
 from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.fetch.decisions import Verdict, decide, leads_in
+from minutch.cycle.fetch.frontier.hostmemory import RestLog, read_rests
+from minutch.cycle.fetch.frontier.queueitems import QueueNames
+from minutch.cycle.fetch.frontier.queues import ON_ITS_WAY
 from minutch.cycle.fetch.settings import RobotsSettings, milliseconds
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
@@ -84,6 +89,7 @@ class SitemapSettings(Settings):
     partial: bool = prop("sitemap.allow.partial")
     """Whether what stands before damage counts."""
     delay: int = prop("fetcher.server.delay", milliseconds)
+    mode: str = prop("fetcher.queue.mode")
     robots: RobotsSettings = made_by(RobotsSettings.from_conf)
 
 
@@ -106,13 +112,13 @@ class SitemapFetcher:
         settings: SitemapSettings,
         clock: Clock,
         checked: Callable[[str], str | None],
+        turns: Turns,
         held: Callable[[], bool] = lambda: False,
     ) -> None:
         self._held = held
         self.counters = Counters()
         self._settings, self._clock, self._checked = settings, clock, checked
-        self._protocols, self._mime = protocols, mime
-        self._turns = Turns(clock)
+        self._protocols, self._mime, self._turns = protocols, mime, turns
 
     async def run(
         self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]
@@ -163,8 +169,10 @@ class SitemapFetcher:
                 break
         else:
             return None
-        await self._go_ahead()
-        rules = await self._rules(url, self._protocols.get_protocol(url))
+        # No pause between robots.txt and what comes after it: the fetcher makes none either.
+        async with self._turns.of(url):
+            await self._go_ahead()
+            rules = await self._rules(url, self._protocols.get_protocol(url))
         usual = [f"{url}sitemap.xml"] if self._settings.default_sitemap else []
         return list(rules.sitemaps) or usual
 
@@ -213,12 +221,13 @@ class SitemapFetcher:
         """Returns the page at a URL and where it is; redirects are followed."""
         for _ in range(self._settings.most_redirects + 1):
             protocol = self._protocols.get_protocol(url)
-            delay = await self._delay(url, protocol)
-            if delay is None:
-                return None
             # Each hop has its own robots.txt, pause and turn: it may lead to another host.
-            async with self._turns.of(url, delay):
+            async with self._turns.of(url) as begin:
                 await self._go_ahead()
+                delay = await self._delay(url, protocol)
+                if delay is None:
+                    return None
+                begin(delay)
                 datum = CrawlDatum(fetch_time=self._clock.now())
                 output = await output_of(protocol, url, datum, delay / 1000)
             status = output.status
@@ -241,7 +250,6 @@ class SitemapFetcher:
         """Returns the pause after this request, in ms; None if robots.txt, or its absence, forbids
         the request.
         """
-        await self._go_ahead()
         rules = await self._rules(url, protocol)
         decision = decide(
             # Who names a sitemap in robots.txt wants it read, though a rule forbids its folder.
@@ -336,39 +344,70 @@ class _Start:
 
 
 class Turns:
-    """Lets requests to a host take turns: one at a time, and a pause after each."""
+    """Lets requests to a queue's hosts take turns: one at a time, and a pause after each."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, settings: SitemapSettings, clock: Clock) -> None:
+        self._names = QueueNames(settings.mode)
+        longest = settings.robots.max_crawl_delay
+        self._longest = math.inf if longest < 0 else max(longest, settings.delay)
         self._clock = clock
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
-        self._free_at: dict[str, float] = {}
+        self._free_at: dict[str, int] = {}
+        self._log: RestLog | None = None
+
+    @contextmanager
+    def remembered(self, folder: Path) -> Iterator[None]:
+        """Goes on with the pauses in the state folder of a crawl, and writes its own there."""
+        self._free_at = read_rests(folder, self._clock.now())
+        self._log = RestLog(folder, "sitemap", self._clock.now)
+        try:
+            yield
+        finally:
+            self._log.close()
 
     @asynccontextmanager
-    async def of(self, url: str, delay: int) -> AsyncIterator[None]:
-        """Waits for the turn of a URL's host; the next one begins `delay` ms after this one has
-        ended.
+    async def of(self, url: str) -> AsyncIterator[Callable[[int], None]]:
+        """Waits for the turn of a URL's queue, which lasts until the block ends; what it yields is
+        called before a request is sent, with the ms of pause that follow it. Raises MinutchError
+        if the queue rests for longer than anybody may ask for, since it fails.
         """
-        host = canonical_host_of(url)
+        name = self._names.of(url) or canonical_host_of(url)
         # A host's lock is there while somebody holds it or waits for it: hosts are without number.
-        lock, users = self._locks.get(host, (asyncio.Lock(), 0))
-        self._locks[host] = lock, users + 1
+        lock, users = self._locks.get(name, (asyncio.Lock(), 0))
+        self._locks[name] = lock, users + 1
         try:
             async with lock:
-                await asyncio.sleep(
-                    max(0.0, self._free_at.get(host, 0.0) - self._clock.monotonic())
-                )
+                rest = self._free_at.get(name, 0) - self._clock.now()
+                if rest > self._longest:
+                    raise MinutchError(f"{name} rests for another {rest / 1000:.0f} s")
+                await asyncio.sleep(max(0, rest) / 1000)
+                pause: int | None = None
+
+                def begin(delay: int) -> None:
+                    nonlocal pause
+                    pause = delay
+                    # Before it is sent: this process may be killed then.
+                    self._rests(name, delay + ON_ITS_WAY)
+
                 try:
-                    yield
+                    yield begin
                 finally:
-                    self._free_at[host] = self._clock.monotonic() + delay / 1000
+                    if pause is not None:
+                        self._rests(name, pause)
         finally:
-            lock, users = self._locks.pop(host)
+            lock, users = self._locks.pop(name)
             if users > 1:
-                self._locks[host] = lock, users - 1
+                self._locks[name] = lock, users - 1
             self._forget()
+
+    def _rests(self, name: str, ms: int) -> None:
+        until = self._clock.now() + ms
+        self._free_at[name] = until
+        if self._log is not None:
+            self._log.add([(name, until)])
 
     def _forget(self) -> None:
         """Hosts whose pause is over, where there are many."""
         if len(self._free_at) > _FORGET:
-            now = self._clock.monotonic()
+            now = self._clock.now()
             self._free_at = {host: time for host, time in self._free_at.items() if time > now}

@@ -188,28 +188,6 @@ def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> Non
     ]
 
 
-def test_a_pause_lies_between_sitemaps_and_pages(jobs: Jobs) -> None:
-    """5 s, of which the steps in between have taken 1.5 s each."""
-    (jobs.root / "crawl/hostdb/current").mkdir(parents=True)
-    run = crawl(jobs, sitemaps=Path("maps"), sitemaps_from_hostdb="always")
-    happened: list[str] = []
-
-    def perform(name: str, call: partial[Any], context: JobContext) -> Any:
-        happened.append(name)
-        return jobs.perform(name, call, context)
-
-    def sleep(seconds: float) -> None:
-        happened.append(f"{seconds} s")
-        jobs.clock.advance(seconds)
-
-    run.perform, run.sleep = perform, sleep
-    run.run()
-    assert [name for name in happened if name in ("fetch", "sitemap") or name.endswith(" s")] == [
-        *["sitemap", "sitemap", "3.5 s", "fetch"],
-        *["0.0 s", "sitemap", "3.5 s", "fetch"],
-    ]
-
-
 def test_steps_agree_with_the_commands() -> None:
     steps = {*TITLES, "fetch"}
     assert {name for name in steps if not flow.commands()[name].remote} == LOCAL_ONLY

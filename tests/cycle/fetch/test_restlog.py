@@ -27,7 +27,7 @@ DELAY = 1.0
 
 
 def test_the_last_time_of_a_queue_counts(tmp_path: Path) -> None:
-    log = RestLog(tmp_path, 0, FakeClock(1000).now)
+    log = RestLog(tmp_path, "0", FakeClock(1000).now)
     log.add([("a", 5000), ("b", 2000)])
     log.add([("a", 6000), ("bücher.example", 7000)])
     log.close()
@@ -37,7 +37,7 @@ def test_the_last_time_of_a_queue_counts(tmp_path: Path) -> None:
 
 def test_files_of_several_processes_are_read(tmp_path: Path) -> None:
     for index in range(3):
-        log = RestLog(tmp_path, index, FakeClock(0).now)
+        log = RestLog(tmp_path, str(index), FakeClock(0).now)
         log.add([("same", 1000 * (index + 1)), (f"h{index}", 500)])
         log.close()
     assert read_rests(tmp_path, 0) == {"same": 3000, "h0": 500, "h1": 500, "h2": 500}
@@ -45,18 +45,18 @@ def test_files_of_several_processes_are_read(tmp_path: Path) -> None:
 
 def test_a_file_goes_on_and_drops_what_is_over(tmp_path: Path) -> None:
     clock = FakeClock(0)
-    log = RestLog(tmp_path, 0, clock.now)
+    log = RestLog(tmp_path, "0", clock.now)
     log.add([("a", 1000), ("b", 9000)])
     log.close()
     clock.advance(5)
-    RestLog(tmp_path, 0, clock.now).close()
+    RestLog(tmp_path, "0", clock.now).close()
     assert (tmp_path / "rests-0").read_bytes() == b"2328 b\n"
 
 
 def test_a_file_that_grows_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hostmemory, "GROWN", 1000)
     clock = FakeClock(0)
-    log = RestLog(tmp_path, 0, clock.now)
+    log = RestLog(tmp_path, "0", clock.now)
     for number in range(1000):
         log.add([(f"h{number}", number + 3)])
         clock.advance(0.001)
@@ -74,7 +74,7 @@ def test_damage_costs_its_line_only(tmp_path: Path, lines: bytes) -> None:
 
 
 def test_a_clock_that_was_wrong_stops_nobody(tmp_path: Path) -> None:
-    log = RestLog(tmp_path, 0, FakeClock(10**12).now)
+    log = RestLog(tmp_path, "0", FakeClock(10**12).now)
     log.add([("a", 10**12 + 5000)])
     log.close()
     assert read_rests(tmp_path, 10**11) == {}
@@ -84,7 +84,7 @@ def test_where_nothing_can_be_written_nothing_is_remembered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
-    log = RestLog(tmp_path / "file", 0, FakeClock(0).now)
+    log = RestLog(tmp_path / "file", "0", FakeClock(0).now)
     log.add([("a", 1000)])
     log.close()
     assert "rests are forgotten" in caplog.text

@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from minutch.clock import SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.frontier.hostmemory import RestLog, read_rests
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.cycle.sitemap import processor as sitemap
 from minutch.cycle.sitemap import sitemapfetch
@@ -343,6 +346,30 @@ def test_a_host_gets_its_pauses(site: SitemapSite, tmp_path: Path) -> None:
     run(tmp_path, *urls, conf=configuration(fetcher__server__delay="0.1"))
     times = [time for time, path in site.asked if path != "/robots.txt"]
     assert all(later - earlier >= 0.09 for earlier, later in pairwise(times))
+
+
+def test_a_fetch_and_sitemaps_keep_pauses_for_each_other(site: SitemapSite, tmp_path: Path) -> None:
+    """By the state folder of the crawl: a fetch has just asked the host, or asks it next."""
+    folder, clock = tmp_path / ".fetchstate", SystemClock()
+    log = RestLog(folder, "0", clock.now)
+    log.add([("127.0.0.1", clock.now() + 300)])
+    log.close()
+    site.add("/robots.txt", "User-agent: *\nCrawl-delay: 7", "text/plain")
+    began = time.monotonic()
+    run(tmp_path, site.add("/map.xml", urlset("{site}/a")))
+    assert [path for _, path in site.asked] == ["/robots.txt", "/map.xml"]
+    assert site.asked[0][0] - began > 0.29
+    assert 5000 < read_rests(folder, clock.now())["127.0.0.1"] - clock.now() <= 7000
+
+
+def test_a_host_that_rests_for_long_is_not_waited_for(site: SitemapSite, tmp_path: Path) -> None:
+    """As hosts do that fail: the step would hold up a crawl for all others."""
+    clock = SystemClock()
+    log = RestLog(tmp_path / ".fetchstate", "0", clock.now)
+    log.add([("127.0.0.1", clock.now() + 60_000)])
+    log.close()
+    assert run(tmp_path, site.add("/map.xml", urlset("{site}/a")))[sitemapfetch.FAILED] == 1
+    assert not site.asked
 
 
 def test_addresses_are_guarded(site: SitemapSite, tmp_path: Path) -> None:

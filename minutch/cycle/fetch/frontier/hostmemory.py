@@ -6,8 +6,8 @@ beside Nutch's own files.
                             of hosts that asked (Retry-After) not to be called before, ms
     rests-0, rests-1, …     what politeness asks for: until when each queue rests, so that the next
                             fetch begins as politely as this one ends. One file for each process of
-                            a fetch: lines `<time> <queue>`, the time in ms since the epoch in
-                            hexadecimal
+                            a fetch, and `rests-sitemap` for sitemaps: lines `<time> <queue>`, the
+                            time in ms since the epoch in hexadecimal
 
 A rest is written before its request is sent, and again when it is known: a process that is killed
 leaves what the next one must know. What is over is dropped when a file grows.
@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from minutch.clock import SteadyClock
+from minutch.conf import Configuration
 from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.paths import is_local
 from minutch.state import StateFile
 
 log = logging.getLogger(__name__)
@@ -42,7 +44,7 @@ class HostMemory:
         self._state = BusyHosts(folder)
         self._pruned = clock.monotonic()
         self._state.forget_old(self._today())
-        self._rests = RestLog(folder, index, self._today)
+        self._rests = RestLog(folder, str(index), self._today)
 
     def _today(self) -> int:
         return self._clock.date(self._clock.now())
@@ -51,13 +53,13 @@ class HostMemory:
         """Makes hosts rest that asked for it, and queues that any process asked a moment ago;
         `mine` tells whether a queue belongs to this one.
         """
-        now = self._clock.now()
+        now, today, ahead = self._clock.now(), self._today(), self._clock.ahead
         # From all files: queues may be shared out among another number of processes now.
-        for queue_id, until in read_rests(self._folder, now).items():
+        for queue_id, until in read_rests(self._folder, today).items():
             if mine(queue_id):
-                queues.remember(queue_id, until, now)
-        for host, until in self._state.busy_hosts(now).items():
-            queues.rest(host, until, now)
+                queues.remember(queue_id, until - ahead, now)
+        for host, until in self._state.busy_hosts(today).items():
+            queues.rest(host, until - ahead, now)
 
     def busy_until(self, host: str, time: int) -> None:
         """Remembers that a host does not want to be called before `time` (ms)."""
@@ -79,6 +81,8 @@ class HostMemory:
 # -- what hosts asked for --------------------------------------------------------------------------
 
 FILE_NAME: Final = "fetch.sqlite"
+STATE_PROPERTY: Final = "minutch.fetch.state"
+"""The folder, where it is another one."""
 CLOCK_FILE: Final = "clock"
 """Beside it: how a crawl's clock goes on (`OnwardClock`)."""
 MOST_HOSTS: Final = 100_000
@@ -91,6 +95,14 @@ def state_folder(segment: Path) -> Path:
     Never in it: Nutch takes whatever lies there for a segment (`-dir`).
     """
     return segment.resolve().parent.parent / ".fetchstate"
+
+
+def state_folder_of(directory: Path, conf: Configuration) -> Path | None:
+    """Returns that of the crawl in a folder; None where the crawl is on another machine."""
+    if not is_local(directory):
+        return None
+    named = conf.get(STATE_PROPERTY)
+    return Path(named) if named else state_folder(directory / "segments" / "any")
 
 
 class BusyHosts(StateFile):
@@ -142,10 +154,10 @@ def read_rests(folder: Path, now: int) -> dict[str, int]:
 class RestLog:
     """The open file of one process. Where it can't be written, nothing is remembered."""
 
-    def __init__(self, folder: Path, index: int, now: Callable[[], int]) -> None:
+    def __init__(self, folder: Path, name: str, now: Callable[[], int]) -> None:
         """`now` in ms since the epoch, as the times of the rests."""
         self._now = now
-        self._path = folder / f"{PREFIX}{index}"
+        self._path = folder / f"{PREFIX}{name}"
         self._file: int | None = None
         self._size = 0
         self._begin()
