@@ -194,10 +194,13 @@ _READERS_OF_BYTES: Final[Mapping[str, Callable[[bytes], Iterable[str]]]] = {
     LIKELY: lambda value: (text,) if is_likely(text := value.decode()) else (),
 }
 """The same of UTF-8."""
+_NAMES: Final = {*LINK_ATTRIBUTES.values(), *BROWSER_LINKS} - {"style"} | {
+    *("content", "doctype", "&", "url", "import")
+}
 _WITHIN: Final = sorted(
     name.encode()
-    for name in {*LINK_ATTRIBUTES.values(), *BROWSER_LINKS} - {"style"}
-    | {"content", "doctype", "&", "url", "import"}
+    for name in _NAMES
+    if not any(other in name and other != name for other in _NAMES)  # that one is found, too
 )
 """What is in every page that has links: icons, of which pages of our day have dozens in their
 styles and sources, have nothing of the kind.

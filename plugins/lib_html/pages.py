@@ -297,9 +297,10 @@ class HtmlPages:
         markup = charset.to_utf8(content.content)
         if is_xhtml(content):
             markup = as_html(markup)
-        document, page = self._extractor.read(markup, marked=marked)
         is_like_browser = self._more_links.kinds or isinstance(own, WhatwgResolver)
+        # Before the tree, which drives the page out of the caches.
         marks = marks_of(np.frombuffer(markup, np.uint8)) if is_like_browser else 0
+        document, page = self._extractor.read(markup, marked=marked)
         resolver = self._based(own, marks, document, page)
         tags = read_metatags(page.metas, own, resolver, self._agents, self._conf.clock.now())
         if isinstance(own, WhatwgResolver) and marks & REFRESH:
