@@ -55,7 +55,7 @@ NEAR, CLAIMS = "near", "claims"
 _USE: Final = ".use-"
 """What a process is about to read, linked: others may replace it meanwhile."""
 _TRIES: Final = 9
-_LAYOUT: Final = "3"
+_LAYOUT: Final = "4"
 """Of the files with samples, counts and keys: those of another are made anew, not read."""
 _KEYS: Final = 1 << 18
 """URLs that are looked at together."""

@@ -99,6 +99,14 @@ def test_what_a_page_alone_would_lose_is_kept_by_the_others() -> None:
     assert own({"chance": 1, "mean": 0.02, "words": 3}) == [False]
 
 
+def test_in_a_slot_of_the_template_a_heading_is_before_what_is_own_and_tags_are_behind_it() -> None:
+    slot, menu = {"chance": 13, "mean": 0.2, "words": 3}, {"chance": 1, "mean": 0.02, "words": 3}
+    assert own(slot) == [True]
+    assert own(slot, menu) == [False, False]
+    assert own(slot | {"place_pages": 14}, menu) == [True, False]
+    assert own(slot | {"mean": 0.38}, menu) == [True, False]
+
+
 def test_forms_at_a_place_of_forms_that_all_pages_have_are_frame() -> None:
     head = {"form": 1.0, "formed": 1.0, "mean": 0.7, "chance": 45, "words": 7}
     assert own(head) == [False]
