@@ -15,7 +15,8 @@ adaptive schedule made when nothing bounded it.
 --real crawls the changing web of `tests.benchmarks.lasting` by `minutch crawl`, round by round, its
 clock set in between: some pages always change, some are slow, dates are right, wrong or missing,
 pages are born, move, vanish, and hosts die. The adaptive schedule has the rates of those tried that
-suit this web and budget best; the other one is given as many requests as that one then made.
+suit this web and budget best; the other one is given as many requests as those of that one which
+found a page: what is gone, or elsewhere, comes on top of its budget.
 """
 
 from __future__ import annotations
@@ -323,7 +324,7 @@ def web_of(form: Form) -> LifePlan:
 
 def crawled(form: Form, folder: Path, properties: Mapping[str, str]) -> tuple[Outcome, float, int]:
     """Crawls this web; returns what came of it, the share that the optimum would have reached with
-    as many requests for pages that count, and how many there were for any in the second half.
+    as many requests for pages that count, and how many found any page in the second half.
     """
     plan = web_of(form)
     folder.mkdir()

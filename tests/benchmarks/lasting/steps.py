@@ -19,7 +19,7 @@ from tests.benchmarks.broad.runs import Crawl
 from tests.benchmarks.broad.server import serving
 from tests.benchmarks.lasting import server
 from tests.benchmarks.lasting.clock import MachineClock
-from tests.benchmarks.lasting.history import History, LifePlan
+from tests.benchmarks.lasting.history import NOT_MODIFIED, OK, History, LifePlan
 from tests.benchmarks.lasting.ideal import Schedule, answered, counted, freshness, ideal
 from tests.benchmarks.measure import Failed
 
@@ -80,7 +80,7 @@ def crawled(
     plan: LifePlan, folder: Path, properties: Mapping[str, str], steps: int
 ) -> tuple[Visits, int]:
     """Crawls a web by so many steps over its span, in an empty folder; returns when each page that
-    counts was visited, and how many requests for pages were made in the second half.
+    counts was visited, and how many requests found a page in the second half.
     """
     clock = MachineClock(folder / "clock")
     plan = replace(plan, begin=now())
@@ -106,8 +106,9 @@ def crawled(
         raise Failed("the crawl made no request")
     turn = np.searchsorted(begun, requests["begin"], side="right") - 1
     requests["begin"] += np.rint(turn * step * 1e6).astype(np.int64)
-    late = int((requests["begin"] - plan.begin >= plan.span * 5e5).sum())
-    return answered(requests, history, counted(history)), late
+    late = requests["status"][requests["begin"] - plan.begin >= plan.span * 5e5]
+    held = int(np.isin(late, (OK, NOT_MODIFIED)).sum())
+    return answered(requests, history, counted(history)), held
 
 
 def tuned(history: History, schedule: Schedule, budget: float) -> Schedule:
