@@ -43,9 +43,10 @@ Where (as good as) nothing is due of groups that are new or good, those that gro
 those that are alike, which get x/2 once they have had 5 x; without these, those that give some
 (documentation of which a part is missing, or the same in most versions), those that are dull, and
 those alike that lead to ever more of their own (a calendar without events: what waits there was
-found by the last ones). Once they have wasted 5 x, the last two are over: they get nothing where
-all that is left is over, so that a crawl ends. What looks like a trap comes last, and a site that
-is like one is read in the end: a wiki's pages lead to ever more of it, too, until all are known.
+found by the last ones). Once they have wasted as much as their host had new, 2 x at least and 5 x
+at most, the last two are over: they get nothing where all that is left is over, so that a crawl
+ends. What looks like a trap comes last, and a site that is like one is read in the end: a wiki's
+pages lead to ever more of it, too, until all are known.
 Tried and dropped: x/2 for what grows once it has had 5 x (a wiki of 3,000 pages had ten requests a
 round for ever); no limit at all (rooms of random words, alone with a blog that was read, had
 900,000 in thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not end
@@ -315,6 +316,7 @@ def _judged(
     hosts = hosts.group_by("host").agg(
         host_late=(asked * pl.col("weight")).sum(),
         host_other=(pl.col("other") * pl.col("weight")).sum(),
+        host_new=pl.col("other").sum(),
     )
     rounds = counts.sort("group", "round").with_columns(
         weight=_lately("group"),
@@ -418,6 +420,7 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         pl.col("late_waiting", "of_own").sum(),
         pl.col("last", "rounds").max(),
         pl.col("endless").any(),
+        host_new=pl.col("host_new").max(),
         growth=((pl.col("growth") * waiting).sum() / waiting.sum().clip(1)).round(6),
         shared=pl.len() > 1,
     )
@@ -435,7 +438,8 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     # What waits was found by the last ones, and by its own kind.
     is_chain = 2 * pl.min_horizontal("late_waiting", "of_own") > waiting
     leads_on = (kind == ALIKE) & (is_chain | (pl.col("growth") > _ENDLESS))
-    is_over = (wasted >= 5 * explore) & (leads_on | (kind == DULL))
+    most_wasted = pl.col("host_new").clip(2 * explore, 5 * explore)
+    is_over = (wasted >= most_wasted) & (leads_on | (kind == DULL))
     turn = pl.when(kind == GROWS).then(0).when((kind == ALIKE) & ~leads_on).then(1).otherwise(2)
     waits = (kind > GOOD) & ~is_over & (waiting > 0)
     pools = pools.with_columns(allowed=allowed, turn=pl.when(waits).then(turn))

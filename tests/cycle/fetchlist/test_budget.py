@@ -224,7 +224,8 @@ def test_allowances() -> None:
     assert _allowed((10, 10, 10, 90), (2, 2, 2, 0)) == (allowances.GOOD, 10, 10)  # it ends
     assert _allowed((40, 40, 40, 90), (20, 20, 20, 5)) == (allowances.GOOD, 80, 80)
     assert _allowed((20, 20, 2, 40)) == (allowances.ALIKE, 0, 10)
-    assert _allowed((60, 3, 3, 900)) == (allowances.DULL, 0, 10)
+    assert _allowed((40, 3, 3, 900)) == (allowances.DULL, 0, 10)
+    assert _allowed((60, 3, 3, 900)) == (allowances.DULL, 0, 0)  # enough, for a small host
     assert _allowed((120, 3, 3, 900)) == (allowances.DULL, 0, 0)  # enough was wasted
     assert _allowed((90, 30, 30, 900)) == (allowances.SOME, 0, 15)
     assert _allowed((900, 300, 300, 900)) == (allowances.SOME, 0, 100)
@@ -235,6 +236,14 @@ def test_allowances() -> None:
     tried = [(9, 9, 9, 60), *[(2, 2, 2, 16)] * 5]
     assert _allowed(*tried) == (allowances.GROWS, 0, 10)
     assert _allowed(*tried, *[(0, 0, 0, 1)] * 3) == (allowances.GROWS, 1, 10)
+
+
+def test_a_host_may_waste_as_much_as_it_had_new() -> None:
+    """Of an album of 65 pages 170 were asked for, each of its photos in up to four sizes."""
+    dull, pages = (5, 0, 9, 3, 60, 3, 3, 900, 0), (6, 0, 9, 3, 80, 80, 80, 0, 0)
+    rest = (7, 0, 8, 3, 900, 900, 900, 50, 0)
+    assert _allowances([dull, pages, rest], [])["more"][0] == 10
+    assert _allowances([dull, (*pages[:4], 30, 30, 30, 0, 0), rest], [])["more"][0] == 0
 
 
 def test_growth_is_what_comes_back() -> None:
