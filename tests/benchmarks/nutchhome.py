@@ -24,7 +24,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from tests.interop.jars import NoJars, fetched
-from tests.interop.sidebyside.configurations import SELDOM
+from tests.interop.sidebyside.configurations import INDEXING, SELDOM
 
 PLUGINS: Final = (
     "protocol-http",
@@ -173,7 +173,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true")
     asked = parser.parse_args()
     try:
-        build(asked.sources, asked.home.absolute(), PLUGINS + SELDOM * asked.all)
+        build(asked.sources, asked.home.absolute(), PLUGINS + (SELDOM + INDEXING) * asked.all)
     except NotBuilt as exc:
         print(exc, file=sys.stderr)
         return 1

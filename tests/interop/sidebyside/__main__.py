@@ -1,9 +1,10 @@
-"""Crawls made-up webs with random configurations, by Apache Nutch and by this crawler.
+"""Crawls made-up webs with random configurations, by Apache Nutch and by this crawler, and runs
+all other jobs over the crawl.
 
     python -m tests.interop.sidebyside HOME SEED [SEED …]
 
 HOME is an installation of Nutch, such as `tests.benchmarks.nutchhome --all` builds. Of each seed
-its configuration is printed, and what differs between both crawls. Some differences are wanted
+its configuration is printed, and what differs between both. Some differences are wanted
 (docs/compatibility.md): a URL without a protocol plugin is not asked for, and stays as it is.
 """
 
@@ -15,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.interop.sidebyside.both import side_by_side
 from tests.interop.sidebyside.configurations import SideConfiguration
-from tests.interop.sidebyside.crawls import side_by_side
 
 
 def main() -> int:

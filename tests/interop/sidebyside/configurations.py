@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -110,6 +110,61 @@ SELDOM: Final = (
     "urlnormalizer-querystring", "urlnormalizer-slash",
 )  # fmt: skip
 """Plugins that one crawl in eight has each."""
+INDEXING: Final = (
+    "index-anchor", "index-basic", "index-jexl-filter", "index-links", "index-metadata",
+    "index-more", "index-replace", "index-static", "indexer-csv", "indexer-dummy", "tld",
+)  # fmt: skip
+"""Plugins that one index in two has each; index-basic and the writers each has."""
+_EACH: Final = ("index-basic", "indexer-csv", "indexer-dummy")
+_INDEX_VALUES: Final[Mapping[str, Sequence[str]]] = {
+    **dict.fromkeys(
+        (
+            "anchorIndexingFilter.deduplicate", "index.links.hosts.only",
+            "index.links.inlinks.host.ignore", "index.links.outlinks.host.ignore",
+            "indexer.add.domain", "indexer.delete.robots.noindex",
+            "indexer.delete.skipped.by.indexingfilter", "indexer.skip.notmodified",
+            "link.delete.gone", "link.ignore.internal.domain", "link.ignore.internal.host",
+            "link.ignore.limit.domain", "link.ignore.limit.page",
+            "moreIndexingFilter.indexMimeTypeParts",
+        ),
+        _EITHER,
+    ),
+    "generate.count.mode": ("host", "domain"),
+    "generate.max.count": ("1", "3", "-1"),
+    "hostdb.numeric.fields": ("_rs_",),
+    "hostdb.string.fields": ("Content-Type", "tag"),
+    "hostdb.url.limit": ("-1", "2"),
+    "index.content.md": ("Server,Content-Type", "X-Multi,Last-Modified"),
+    "index.db.md": ("tag,x", "tag"),
+    "index.metadata.multivalued.fields": ("metatag.keywords", "h1"),
+    "index.metadata.separator": (",", ";"),
+    "index.parse.md": ("metatag.description,metatag.keywords,h1", "h1"),
+    "index.replace.regexp": ("title=/Title/T/", "content=/alpha/ALPHA/2"),
+    "index.static": ("a:b,c:d e", "src:one two;x=y"),
+    "indexer.max.content.length": ("20", "-1", "0"),
+    "indexer.max.title.length": ("5", "100", "0", "-1"),
+    "link.analyze.damping.factor": ("0.5", "0.85"),
+    "link.analyze.num.iterations": ("3", "10"),
+    "link.score.updater.clear.score": ("0.3", "0"),
+    "moreIndexingFilter.mapMimeTypes": ("false",),
+}  # fmt: skip
+"""Properties of the jobs that go over a crawl."""
+_FIELDS: Final = (
+    "id,title,content,url,host,site,domain,digest,segment,tstamp,anchor,type,contentLength,"
+    "lastModified,date,cache,tag,x,a,c,src,metatag.description,metatag.keywords,h1,Server,"
+    "Content-Type,X-Multi,Last-Modified,inlinks,outlinks,lang,subcollection,tld,keyword,t2,"
+    "binaryContent,depth"
+)
+_WRITERS: Final = """<writers>
+<writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter">
+<parameters><param name="fields" value="{fields}"/><param name="outpath" value="{folder}"/>
+<param name="maxfieldlength" value="100000"/></parameters>
+<mapping><copy>{copied}</copy><rename/><remove/></mapping></writer>
+<writer id="dummy" class="org.apache.nutch.indexwriter.dummy.DummyIndexWriter">
+<parameters><param name="delete" value="true"/><param name="path" value="{folder}/dummy.txt"/>
+</parameters><mapping><copy/><rename/><remove/></mapping></writer></writers>
+"""
+_COPIED: Final = ("", '<field source="title" dest="t2,search"/>')
 _FILES: Final[Mapping[str, Sequence[str]]] = {
     "adaptive-mimetypes.txt": ("text/html\t0.4\t0.2\n",),
     "domain-urlfilter.txt": ("example.com\nnet\nexample.org\n",),
@@ -163,6 +218,23 @@ class SideConfiguration:
             | {name: chance.choice(_VALUES[name]) for name in names},
             {name: chance.choice(texts) for name, texts in _FILES.items()},
             {name: chance.choice(words).split() for name, words in _OPTIONS.items()},
+        )
+
+    def indexing(self, seed: int, folder: Path) -> SideConfiguration:
+        """The same for the jobs that go over a crawl; the index goes to a folder."""
+        chance = random.Random(f"indexing {seed}")
+        plugins = {*self.changed["plugin.includes"].split("|"), *_EACH}
+        plugins |= {name for name in INDEXING if chance.random() < 0.5}
+        names = sorted(chance.sample(list(_INDEX_VALUES), chance.choice((3, 6, 10))))
+        writers = _WRITERS.format(fields=_FIELDS, folder=folder, copied=chance.choice(_COPIED))
+        return replace(
+            self,
+            changed=dict(self.changed)
+            | {name: chance.choice(_INDEX_VALUES[name]) for name in names}
+            # index-jexl-filter is an error without one.
+            | {"index.jexl.filter": chance.choice(("score>0.1", "doc.lang!='x'"))}
+            | {"plugin.includes": "|".join(sorted(plugins))},
+            files=dict(self.files) | {"index-writers.xml": writers},
         )
 
     def properties(self, port: int) -> dict[str, str]:

@@ -1,11 +1,10 @@
-"""One crawl by Nutch and one by this crawler, and what differs in what they have stored."""
+"""A crawl by Nutch or by this crawler, and what it has stored."""
 
 from __future__ import annotations
 
 import io
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,7 +113,8 @@ def stored(folder: Path) -> Records:
         for url, value in records:
             found.setdefault(part, {}).setdefault(url, []).append(_plain(str(value), part))
 
-    for number, segment in enumerate(segments_in(folder / "segments")):
+    segments = segments_in(folder / "segments") if (folder / "segments").exists() else []
+    for number, segment in enumerate(segments):
         for part in LAYOUTS:
             if segment.has(part):
                 found[f"{number}.{part}"] = {}
@@ -131,11 +131,15 @@ def _plain(text: str, part: str) -> str:
     if part == "linkdb":
         return "\n".join(sorted(text.splitlines()))
     head, content, body = text.partition("\nContent:\n")
-    head = _MOMENTS.sub(r"\1\2", head)
-    head = _DATE.sub(_hours, head)
+    head = timeless(head)
     head = _SCORE.sub(lambda found: f"{float(found[0]):.5g}", head)
     head = _UNORDERED.sub(lambda found: " ".join(["", *sorted(found[0].split())]), head)
     return head + content + body
+
+
+def timeless(text: str) -> str:
+    """A text without what depends on the moment of a crawl."""
+    return _DATE.sub(_hours, _MOMENTS.sub(r"\1\2", text))
 
 
 def _hours(found: re.Match[str]) -> str:
@@ -155,28 +159,3 @@ def differences(nutch: Records, ours: Records, most: int = 2) -> Iterator[str]:
             yield f"{part}: {len(urls)} of {len({*theirs, *mine})} URLs differ"
         for url in urls[:most]:
             yield f"  {url}\n    Nutch   {theirs.get(url)}\n    minutch {mine.get(url)}"
-
-
-def side_by_side(home: Path, folder: Path, seed: int) -> tuple[int, list[str]]:
-    """Crawls the web of a seed with its configuration, by both; returns how many records Nutch has
-    stored, and what differs.
-    """
-    configuration = SideConfiguration.drawn(seed)
-    configuration.write(rules := folder / "rules")
-    with SideWeb(seed) as web, nutch_of(home, folder / "java", configuration) as harness:
-        properties = configuration.properties(web.port)
-        failed, asked = [], []
-        for name, step in (
-            ("nutch", by_nutch(harness, folder, properties)),
-            ("minutch", by_us(rules, properties)),
-        ):
-            failed.append(crawl(web, folder / name, configuration, step))
-            asked.append(Counter(web.asked))
-    records = stored(folder / "nutch")
-    found = list(differences(records, stored(folder / "minutch")))
-    if failed[0] != failed[1]:
-        found.insert(0, f"failed: Nutch {failed[0]}, minutch {failed[1]}")
-    if asked[0] != asked[1]:
-        more = [sorted((asked[at] - asked[1 - at]).elements())[:5] for at in (0, 1)]
-        found.insert(0, f"asked for by Nutch alone {more[0]}, by minutch alone {more[1]}")
-    return sum(map(len, records.values())), found

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.sidebyside.both import side_by_side
 from tests.interop.sidebyside.configurations import SideConfiguration
-from tests.interop.sidebyside.crawls import Records, by_us, crawl, differences, side_by_side, stored
+from tests.interop.sidebyside.crawls import Records, by_us, crawl, differences, stored
+from tests.interop.sidebyside.jobs import INDEX, all_jobs
 from tests.interop.sidebyside.web import SideWeb
 
 
@@ -47,6 +49,12 @@ def test_two_crawls_are_equal_but_for_their_moment(tmp_path: Path) -> None:
             found.append(stored(tmp_path / name))
     assert not list(differences(found[0], found[1]))
     assert len(found[0]["crawldb"]) > 40 and len(found[0]["1.parse_data"]) > 5
+    later = configuration.indexing(2, tmp_path / "jobs" / INDEX)
+    later.write(tmp_path / "rules")
+    ours = {name: by_us(tmp_path / "rules", later.properties(web.port)) for name in ("c", "d")}
+    made = all_jobs(tmp_path / "a", tmp_path / "jobs", 2, ours)
+    assert not made["c"][0] and made["c"] == made["d"]
+    assert len(made["c"][1]["out/index/nutch.csv"]) > 20 and made["c"][1]["hostdb"]
     shown = "".join(text for urls in found[0].values() for texts in urls.values() for text in texts)
     assert "Status: 2 (db_fetched)\nFetch time: in 720 h\n" in shown
     assert not re.search(r"time: .* 20\d\d\n|nutch.segment.name ?= ?\d", shown)
