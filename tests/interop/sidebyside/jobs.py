@@ -123,8 +123,8 @@ def made(crawl: Path) -> Records:
         if path.is_file() and path.suffix != ".crc" and path.name != "_SUCCESS":
             text = timeless(path.read_text("utf-8", "backslashreplace"))
             name = str(path.relative_to(crawl))
-            lines = Counter(line.strip() for line in text.splitlines())
-            found[name] = {_homeless(line): [f"{count} times"] for line, count in lines.items()}
+            lines = Counter(_homeless(line).strip() for line in text.splitlines())
+            found[name] = {line: [f"{count} times"] for line, count in lines.items()}
     return found
 
 
