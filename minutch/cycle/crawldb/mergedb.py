@@ -10,25 +10,26 @@ is that of the CrawlDbs on the command line. Source: org.apache.nutch.crawl.Craw
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from minutch.cycle.crawldb.matching import merge_sorted
+from minutch.cycle.crawldb.matching import Ints, first_of_each, match
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.rawmap import RawMap
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import OutputSettings
-from minutch.work.tables.frame import has_repeats, sort_by_key
+from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.install import mark_success
 
 log = logging.getLogger(__name__)
@@ -99,53 +100,68 @@ def merge(
 ) -> tuple[pl.DataFrame, Counters]:
     """Returns one entry per URL; each table is sorted by key, the first table's come first."""
     table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
-    counters = Counters()
-    if not has_repeats(table["key"]):
-        counters.add(ENTRIES, len(table))
+    keys, counters = table["key"], Counters()
+    group, at, _ = match(keys, keys.clear())
+    counters.add(ENTRIES, len(at))
+    if len(at) == len(table):
         return table, counters
-    several = table["key"].is_duplicated()  # mostly few: the others are not sorted again
-    merged = _newest(table.filter(several), schedule)
-    result = merge_sorted(table.filter(~several), merged)
-    counters.add(ENTRIES, len(result))
-    counters.add(MERGED, len(table) - len(result))
-    return result, counters
+    counters.add(MERGED, len(table) - len(at))
+    is_one_of_many = np.bincount(group)[group] > 1
+    rows = np.flatnonzero(is_one_of_many)
+    several, own = table[rows], group[rows]
+    last_fetch = schedule.calculate_last_fetch_time_columns(several).to_numpy()
+    fetch_time = several["fetch_time"].to_numpy()
+    order = np.lexsort((~fetch_time, ~last_fetch, own))  # stable: of equals the first
+    newest = first_of_each(order, own)
+    if several["metadata"].null_count() < len(several):
+        told = _merged_metadata(several["metadata"], own, last_fetch, fetch_time)
+        metadata = table["metadata"].scatter(rows[newest], told)
+        table = table.with_columns(metadata)
+    stays = ~is_one_of_many
+    stays[rows[newest]] = True
+    return table.filter(pl.Series(stays)), counters
 
 
-def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFrame:
-    """Returns the newest entry of each key, with the metadata of all its entries."""
-    table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
-    order = ["key", "last_fetch", "fetch_time"]
-    # Stable: of equals the first.
-    latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)
-    newest = latest_first.unique("key", keep="first", maintain_order=True).select(
-        CRAWLDB_SCHEMA.names()
-    )
-    described = table.filter(pl.col("metadata").is_not_null().any().over("key"))
-    if described.is_empty():
-        return newest
-    metadata = _merged_metadata(described)
-    return newest.join(metadata, on="key", how="left", maintain_order="left").select(
-        pl.exclude("metadata", "merged"), pl.coalesce("merged", "metadata").alias("metadata")
-    )
+def _merged_metadata(
+    metadata: pl.Series, group: Ints, last_fetch: Ints, fetch_time: Ints
+) -> pl.Series:
+    """Returns the merged metadata of each URL; `group` has the URLs' numbers, ascending.
+
+    Only where entries of a URL have different metadata are these taken apart.
+    """
+    url = np.cumsum(np.diff(group, prepend=group[:1]) != 0)
+    rows = metadata.is_not_null().arg_true().to_numpy()
+    own, held = url[rows], metadata.gather(rows)
+    first = np.full(url[-1] + 1, -1)
+    first[own[::-1]] = rows[::-1]
+    merged = metadata.gather(pl.Series(first).replace(-1, None))
+    is_other = (held != held.shift()).fill_null(False).to_numpy()
+    is_other[1:] &= own[1:] == own[:-1]
+    differing = np.unique(own[is_other])
+    if not len(differing):
+        return merged
+    mine = np.flatnonzero(np.isin(url, differing))
+    entries = zip(url[mine], last_fetch[mine], fetch_time[mine], metadata.gather(mine), strict=True)
+    told = [
+        _merged_map(entry[1:] for entry in of_url)
+        for _, of_url in groupby(entries, key=itemgetter(0))
+    ]
+    return merged.scatter(differing, pl.Series(told, dtype=pl.Binary))
 
 
-def _merged_metadata(table: pl.DataFrame) -> pl.DataFrame:
-    """key -> `merged`, the merged metadata of its entries."""
-    keys, merged = [], []
-    rows = table.select("key", "last_fetch", "fetch_time", "metadata").iter_rows()
-    for key, entries in groupby(rows, key=lambda row: row[0]):
-        # CrawlDbMerger.Merger.reduce: values of newer entries win, of older ones fill gaps.
-        result, newest = RawMap(), (-1, -1)
-        for _, last_fetch, fetch_time, data in entries:
-            own = RawMap(data)
-            if (last_fetch, fetch_time) > newest:
-                newest = (last_fetch, fetch_time)
-                result.put_all(own)
-            else:
-                own.put_all(result)
-                result = own
-        keys.append(key)
-        merged.append(result.to_bytes())
-    return pl.DataFrame(
-        {"key": keys, "merged": merged}, schema={"key": pl.Binary, "merged": pl.Binary}
-    )
+def _merged_map(entries: Iterable[tuple[int, int, bytes | None]]) -> bytes | None:
+    """Merges the metadata of a URL's entries (last fetch, fetch time, metadata) in their order.
+
+    Values of newer entries win, those of older ones fill gaps. Source:
+    org.apache.nutch.crawl.CrawlDbMerger.Merger.reduce.
+    """
+    result, newest = RawMap(), (-1, -1)
+    for last_fetch, fetch_time, data in entries:
+        own = RawMap(data)
+        if (last_fetch, fetch_time) > newest:
+            newest = (last_fetch, fetch_time)
+            result.put_all(own)
+        else:
+            own.put_all(result)
+            result = own
+    return result.to_bytes()

@@ -1,5 +1,6 @@
 """mergedb: several CrawlDbs into one."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,25 @@ def test_metadata_is_merged_newer_over_older(tmp_path: Path) -> None:
 def test_of_older_entries_the_first_counts(tmp_path: Path) -> None:
     entries = [fetched(9, a="newest"), fetched(5, b="5", c="a longer value"), fetched(7, b="7")]
     assert merge(tmp_path, *entries).metadata == metadata(a="newest", b="5", c="a longer value")
+
+
+def test_many_urls_at_once_are_as_each_alone(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    urls = [f"http://a/{number}" for number in range(60)]
+
+    def some() -> CrawlDatum:
+        held = chance.choice([{}, {"a": "1"}, {"a": "1"}, {"a": "2"}, {"b": "3", "c": "4"}])
+        return fetched(chance.randrange(3), **held)
+
+    entries = [
+        [(url, some()) for url in chance.sample(urls, chance.randrange(20, 60))] for _ in range(4)
+    ]
+    dbs = [write_db(tmp_path / f"db{i}", sorted(held)).path for i, held in enumerate(entries)]
+    mergedb(tmp_path / "all", dbs, context=context())
+    together = read_db(tmp_path / "all")
+    for number, url in enumerate(urls):
+        mine = [datum for held in entries for name, datum in held if name == url]
+        assert together.get(url) == (merge(tmp_path / f"{number}", *mine) if mine else None), url
 
 
 def test_of_equally_new_entries_the_first_stays(tmp_path: Path) -> None:
