@@ -1,11 +1,8 @@
-"""Kernels that go through the bytes of a page or of a script and stop at what matters there: bytes
-that are no UTF-8, tags that may have to be renamed or that matter, strings that may be URLs, words
-without numbers.
+"""Kernels that go through the bytes of a page and stop at what matters there: bytes that are no
+UTF-8, tags that may have to be renamed or that matter, words without numbers.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 
@@ -19,7 +16,6 @@ from minutch.kernels.native import (
     I64,
     U8,
     Bool,
-    I64Rows,
     Int,
     U8Rows,
     inlined,
@@ -30,17 +26,23 @@ from minutch.kernels.native import (
 )
 
 _ONES = uint64(0x0101010101010101)
-_DOUBLE, _SINGLE = uint64(0x2222222222222222), uint64(0x2727272727272727)
-MOST_BACKSLASHES: Final = 8
-"""Before a quote that belong to it."""
-START, END, TEXT, TEXT_END, STRING_ROW = range(5)
-"""Columns of a string's row: the whole of it with its quotes, and what is between them."""
 
 
 @inlined
 def lower(byte: Int) -> Int:
     """An ASCII letter in lower case."""
     return byte + 32 if byte >= 65 and byte <= 90 else byte
+
+
+@inner
+def stands(data: U8, at: Int, word: U8) -> Bool:
+    """Tell whether a word in lower case stands there in any case."""
+    if at + word.size > data.size:
+        return False
+    k = 0
+    while k < word.size and lower(data[at + k]) == word[k]:
+        k += 1
+    return k == word.size
 
 
 @inlined
@@ -201,22 +203,6 @@ def next_tag(data: U8, at: Int, names: U8Rows, texts: Int, ends: Int) -> Int:
             at = _after_tag(data, at)  # past any < in its attributes
 
 
-@inlined
-def _next_quote(data: U8, at: Int) -> Int:
-    size = int64(data.size)
-    while at + 8 <= size:
-        word = load64(data.ctypes.data + at)
-        double, single = word ^ _DOUBLE, word ^ _SINGLE
-        # (v - 0x01…) & ~v & 0x80… marks zero bytes; false marks can only follow a true one.
-        found = ((double - _ONES) & ~double | (single - _ONES) & ~single) & HIGH_BITS
-        if found != 0:
-            return at + first_marked(found)
-        at += 8
-    while at < size and data[at] != 34 and data[at] != 39:
-        at += 1
-    return at
-
-
 @inner
 def blank_size(data: U8, at: Int) -> Int:
     """Bytes of the blank there, Python's `\\s` of str in UTF-8; 0 if there is none."""
@@ -236,83 +222,11 @@ def blank_size(data: U8, at: Int) -> Int:
     return 3 if is_blank else 0
 
 
-@inlined
-def _may_be_url(data: U8, at: Int, size: Int) -> Bool:
-    """Tell whether a URL or a path may begin so."""
-    if size < 2:
-        return False
-    first, second = data[at], data[at + 1]
-    if first == 47:
-        return True
-    if first == 46:
-        return bool(second in (46, 47))
-    return bool(lower(first) == 104 and lower(second) == 116)
-
-
-@kernel
-def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
-    """Find strings of a script in UTF-8, from `place[0]` on, that have no blanks and begin as URLs
-    or paths do, or have `://`: how many, `rows.shape[0]` at most. `place[0]` gets where to go on.
-
-    A string is `(\\\\{0,8}["'])([^\\s"']+?)\\1`, each after the one before it.
-    """
-    size, count = int64(data.size), 0
-    at = found = int64(place[0])
-    while count < rows.shape[0]:
-        quote = _next_quote(data, at)
-        if quote >= size:
-            found = size
-            break
-        end, blank, has_scheme = quote + 1, 0, False
-        while end < size and data[end] != 34 and data[end] != 39:
-            blank = blank_size(data, end)
-            if blank > 0:
-                break
-            has_scheme |= data[end] == 47 and data[end - 1] == 47 and data[end - 2] == 58
-            end += 1
-        if end >= size:
-            found = size
-            break
-        if blank > 0 or data[end] != data[quote]:
-            at = end + blank
-            continue
-        # Backslashes before the opening quote, and as many before the closing one, are not text.
-        before, behind = 0, 0
-        while (
-            before < MOST_BACKSLASHES and quote - before > found and data[quote - before - 1] == 92
-        ):
-            before += 1
-        while behind < before and end - behind - 1 > quote + 1 and data[end - behind - 1] == 92:
-            behind += 1
-        if end - behind <= quote + 1:
-            at = end
-            continue
-        if has_scheme or _may_be_url(data, quote + 1, end - behind - quote - 1):
-            row = rows[count]
-            row[START], row[END] = quote - behind, end + 1
-            row[TEXT], row[TEXT_END] = quote + 1, end - behind
-            count += 1
-        at = found = end + 1
-    place[0] = found
-    return count
-
-
 REFRESH, CONDITION, FRAME, BASE = (1 << bit for bit in range(4))
 """What markup may have: a `meta` that is a refresh, `<!--[if`, a `frame`, a `base`."""
 _META, _FRAME, _BASE = (np.frombuffer(name, np.uint8) for name in (b"meta", b"frame", b"base"))
 _CONDITION = np.frombuffer(b"!--[if", np.uint8)
 _REFRESH = np.frombuffer(b"refresh", np.uint8)
-
-
-@inner
-def stands(data: U8, at: Int, word: U8) -> Bool:
-    """Tell whether a word in lower case stands there in any case."""
-    if at + word.size > data.size:
-        return False
-    k = 0
-    while k < word.size and lower(data[at + k]) == word[k]:
-        k += 1
-    return k == word.size
 
 
 @inner

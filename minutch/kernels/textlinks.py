@@ -1,10 +1,26 @@
-"""Kernels that find links where no element has them: in style sheets, and URLs in running text."""
+"""Kernels that find links where no element has them: in style sheets, in strings of scripts, and
+URLs in running text.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, int64, kernel
+from minutch.kernels.memory import HIGH_BITS, first_marked, load64
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint64,
+)
 from minutch.kernels.scan import blank_size, lower, next_of, stands
 
 
@@ -227,3 +243,228 @@ def find_urls(data: U8, place: I64, rows: I64Rows) -> Int:
                     count += 1
             colon = next_of(data, max(done, colon + 1), 58)
         at = end + 1
+
+
+_ONES = uint64(0x0101010101010101)
+_DOUBLE, _SINGLE = uint64(0x2222222222222222), uint64(0x2727272727272727)
+MOST_BACKSLASHES: Final = 8
+"""Before a quote that belong to it."""
+START, END, TEXT, TEXT_END, KIND, STRING_ROW = range(6)
+"""Columns of a string's row: the whole of it with its quotes, what is between them, and what it
+is.
+"""
+ALONE, JOINED, ASK = range(3)
+
+
+@inlined
+def _next_quote(data: U8, at: Int) -> Int:
+    size = int64(data.size)
+    while at + 8 <= size:
+        word = load64(data.ctypes.data + at)
+        double, single = word ^ _DOUBLE, word ^ _SINGLE
+        # (v - 0x01…) & ~v & 0x80… marks zero bytes; false marks can only follow a true one.
+        found = ((double - _ONES) & ~double | (single - _ONES) & ~single) & HIGH_BITS
+        if found != 0:
+            return at + first_marked(found)
+        at += 8
+    while at < size and data[at] != 34 and data[at] != 39:
+        at += 1
+    return at
+
+
+_IN_NAMES, _OF_TEMPLATES, _LATER = 1, 2, 4
+_IN_SCRIPTS = np.zeros(256, np.uint8)
+"""What a byte is in a script: one of a name, one of what scripts make URLs of; _LATER ends a
+string, or is a part of a character.
+"""
+_IN_SCRIPTS[48:58] = _IN_SCRIPTS[65:91] = _IN_SCRIPTS[97:123] = _IN_SCRIPTS[[36, 95]] = _IN_NAMES
+_IN_SCRIPTS[np.frombuffer(b"][{}|^`$\\*<>", np.uint8)] |= _OF_TEMPLATES
+_IN_SCRIPTS[0x80:] = _IN_SCRIPTS[9:14] = _IN_SCRIPTS[28:33] = _LATER
+_IN_SCRIPTS[[34, 39]] = _LATER
+_CONCAT = uint64(int.from_bytes(b".concat(", "little"))
+_WINDOW: Final = 64
+"""Characters before a string in which a sign is looked for."""
+
+
+@inlined
+def _is_space(byte: Int) -> Bool:
+    """An ASCII blank of Python's str."""
+    return byte == 32 or (byte >= 9 and byte <= 13) or (byte >= 28 and byte <= 31)
+
+
+@inlined
+def _in_name(byte: Int) -> Bool:
+    return bool(_IN_SCRIPTS[byte] & _IN_NAMES)
+
+
+@inner
+def _is_likely(data: U8, at: Int, end: Int) -> Int:
+    """1 if a string is a URL or a path without anything of a template, 0 if not, -1 if it has
+    characters beyond ASCII.
+    """
+    kinds = int64(0)
+    for i in range(at, end):
+        kinds |= int64(_IN_SCRIPTS[data[i]])
+    if kinds & _LATER:
+        return -1
+    if kinds & _OF_TEMPLATES:
+        return 0
+    if end - at > 7 and stands(data, at, _HTTP):
+        at += 5 if lower(data[at + 4]) == 115 else 4
+        if data[at] != 58 or data[at + 1] != 47 or data[at + 2] != 47:
+            return 0
+        at += 3
+    else:
+        for _ in range(2):
+            at += 1 if at < end and data[at] == 46 else 0
+        if at == end or data[at] != 47:
+            return 0
+        at += 1
+        at += 1 if at < end and data[at] == 47 and data[at - 2] != 46 else 0
+    if at >= end:
+        return 0
+    first = data[at]
+    return 1 if _in_name(first) or first == 126 or first == 37 or first == 45 else 0  # noqa: PLR1714 - for Numba
+
+
+@inner
+def _is_joined(data: U8, start: Int, end: Int) -> Int:
+    """1 if a script adds something before or behind what stands there, 0 if not, -1 if a character
+    beyond ASCII decides.
+    """
+    at, least = start, max(start - _WINDOW, 0)
+    while at > least and _is_space(data[at - 1]):
+        at -= 1
+    if at > least:
+        if data[at - 1] >= 0x80:
+            return -1
+        if data[at - 1] == 43 and (at - 1 == least or data[at - 2] != 43):
+            return 1
+    size = int64(data.size)
+    while end < size and _is_space(data[end]):
+        end += 1
+    if end == size:
+        return 0
+    if data[end] >= 0x80:
+        return -1
+    if data[end] == 43:
+        return 1 if end + 1 == size or data[end + 1] != 43 else 0
+    return 1 if end + 8 <= size and load64(data.ctypes.data + end) == _CONCAT else 0
+
+
+@kernel
+def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
+    """Find strings of a script in UTF-8, from `place[0]` on, that have no blanks and are URLs or
+    paths which stand alone, or have `://` and are joined with others: how many, `rows.shape[0]` at
+    most. `place[0]` gets where to go on. KIND is ASK where characters beyond ASCII decide.
+
+    A string is `(\\\\{0,8}["'])([^\\s"']+?)\\1`, each after the one before it.
+    """
+    size, count = int64(data.size), 0
+    at = found = int64(place[0])
+    while count < rows.shape[0]:
+        quote = _next_quote(data, at)
+        if quote >= size:
+            found = size
+            break
+        end, blank, has_scheme = quote + 1, int64(0), False
+        while end < size:
+            byte = data[end]
+            if _IN_SCRIPTS[byte] & _LATER:
+                if byte == 34 or byte == 39:  # noqa: PLR1714 - for Numba
+                    break
+                blank = blank_size(data, end)
+                if blank > 0:
+                    break
+            has_scheme |= byte == 47 and data[end - 1] == 47 and data[end - 2] == 58
+            end += 1
+        if end >= size:
+            found = size
+            break
+        if blank > 0 or data[end] != data[quote]:
+            at = end + blank
+            continue
+        # Backslashes before the opening quote, and as many before the closing one, are not text.
+        before, behind = 0, 0
+        while (
+            before < MOST_BACKSLASHES and quote - before > found and data[quote - before - 1] == 92
+        ):
+            before += 1
+        while behind < before and end - behind - 1 > quote + 1 and data[end - behind - 1] == 92:
+            behind += 1
+        if end - behind <= quote + 1:
+            at = end
+            continue
+        likely = _is_likely(data, quote + 1, end - behind)
+        if likely != 0 or has_scheme:
+            joined = _is_joined(data, quote - behind, end + 1)
+            kind = ALONE if joined == 0 else JOINED
+            if likely < 0 or joined < 0:
+                kind = ASK
+            if kind == ASK or (likely == 1 if joined == 0 else has_scheme):
+                row = rows[count]
+                row[START], row[END] = quote - behind, end + 1
+                row[TEXT], row[TEXT_END], row[KIND] = quote + 1, end - behind, kind
+                count += 1
+        at = found = end + 1
+    place[0] = found
+    return count
+
+
+@inner
+def _piece_ends(data: U8, end: Int) -> Bool:
+    """Tell whether a string without blanks, or a name of three letters, may end there."""
+    if data[end - 1] == 34 or data[end - 1] == 39:
+        at = end - 2
+        while at >= 0 and not _IN_SCRIPTS[data[at]] & _LATER and data[at] != 92:
+            at -= 1
+        return bool(at >= 0 and (data[at] == data[end - 1] or data[at] >= 0x80))
+    at = end
+    while at > 0 and _in_name(data[at - 1]):
+        at -= 1
+    if at > 0 and data[at - 1] >= 0x80:
+        return True
+    is_part = at > 0 and data[at - 1] in (46, 41, 93)  # of `a.b`, `f()b`, `a[0]b`
+    return end - at >= 3 and not is_part and (data[at] < 48 or data[at] > 57)
+
+
+@inner
+def _piece_begins(data: U8, at: Int) -> Bool:
+    """Tell whether a string, or a name of three letters, may begin there."""
+    if data[at] == 34 or data[at] == 39:
+        return True
+    if not _in_name(data[at]) or (data[at] >= 48 and data[at] <= 57):
+        return False
+    end = at
+    while end < data.size and _in_name(data[end]):
+        end += 1
+    if end == data.size or data[end] >= 0x80:
+        return True
+    return end - at >= 3 and data[end] not in (46, 40, 91)
+
+
+@kernel
+def find_pluses(data: U8, place: I64, rows: I64Rows) -> Int:
+    """Find each `+` of a script in UTF-8, from `place[0]` on, that may join strings or names: how
+    many, `rows.shape[0]` at most. `place[0]` gets where to go on.
+    """
+    size, count, at = int64(data.size), 0, int64(place[0])
+    while count < rows.shape[0]:
+        plus = next_of(data, at, 43)
+        if plus >= size:
+            at = size
+            break
+        at = after = plus + 1
+        while after < size:
+            blank = blank_size(data, after)
+            if blank == 0:
+                break
+            after += blank
+        before = plus
+        while before > 0 and _is_space(data[before - 1]):
+            before -= 1
+        if after < size and before > 0 and _piece_begins(data, after) and _piece_ends(data, before):
+            rows[count, 0] = plus
+            count += 1
+    place[0] = at
+    return count

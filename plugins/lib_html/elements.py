@@ -324,8 +324,14 @@ def in_policy(policy: str) -> Iterator[str]:
 def in_text(text: bytes) -> Iterator[str]:
     """URLs of the web in running text, in UTF-8; a path without a scheme is hardly ever meant as
     one.
+    """
+    for start, end in places_of_urls(text):
+        yield text[start:end].decode()
 
-    Only what stands around `://` is looked at, up to characters that no link has.
+
+def places_of_urls(text: bytes | bytearray) -> Iterator[list[int]]:
+    """Where they begin and end. Only what stands around `://` is looked at, up to characters that
+    no link has.
     """
     if b"://" not in text:
         return
@@ -335,8 +341,7 @@ def in_text(text: bytes) -> Iterator[str]:
         count = find_urls(page, place, rows)
         if count < 0:
             rows = np.empty((2 * len(rows), 2), np.int64)
-        for start, end in rows[: max(count, 0)].tolist():
-            yield text[start:end].decode()
+        yield from rows[: max(count, 0)].tolist()
 
 
 # Finds links in the headers that came with a page: Link, Refresh and Content-Location.

@@ -11,17 +11,27 @@ given a string once. Source: org.apache.nutch.parse.js.JSParseFilter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, compress
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.kernels import scan
 from minutch.kernels.occurrences import find_scripts
+from minutch.kernels.textlinks import (
+    ALONE,
+    ASK,
+    JOINED,
+    KIND,
+    STRING_ROW,
+    TEXT,
+    find_pluses,
+    find_strings,
+)
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
 from minutch.records.links import Outlink, OutlinkRun, joined
 from minutch.records.metadata import Metadata
@@ -29,7 +39,7 @@ from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
 from minutch.urls.resolve import Resolver, resolver
 
-from ..lib_html.elements import LONGEST, in_text, is_likely
+from ..lib_html.elements import LONGEST, is_likely, places_of_urls
 from ..lib_html.tree_reader import Copier, attribute_numbers
 
 MAX_TITLE = 80
@@ -51,10 +61,10 @@ _ASSIGNMENT = re.compile(
 )
 _JOINS_NEXT = re.compile(r"\s*+(?:\+(?!\+)|\.concat\()")
 _GIVES = re.compile(r"=\s*+[\"']")
-_GOES_ON = re.compile(r"\s*+[\"'A-Za-z_$]")
-_QUOTES, _SHORTEST = "\"'", 3
+_QUOTES = "\"'"
 _ROWS = 1024
-_BETWEEN = b"\n"
+_BETWEEN = b"\n;\n"
+"""What no string and no sum goes over."""
 _BLANKS_BEFORE = 64
 """Characters in which the sign before a string is looked for."""
 
@@ -77,8 +87,7 @@ def links_of_scripts(scripts: Iterable[bytes], base: str, *, only_urls: bool) ->
         return [link for script in scripts for link in _absolute(_any_strings(script), of_base)]
     # Without a slash there is neither a URL nor a path.
     wanted = [script for script in scripts if b"/" in script]
-    found = zip(wanted, candidates(wanted), strict=True)
-    return [link for script, rows in found for link in _links(script, rows, of_base)]
+    return _likely_links(wanted, of_base) if wanted else []
 
 
 def _any_strings(data: bytes) -> Iterator[str]:
@@ -87,12 +96,90 @@ def _any_strings(data: bytes) -> Iterator[str]:
             yield text
 
 
-def _links(data: bytes, rows: Iterable[list[int]], of_base: Resolver) -> list[str]:
-    script = data.decode("utf-8", "surrogatepass")
-    alone, running = _likely_strings(script, data, rows)
-    links = _absolute([*alone, *filter(_may_be, _sums(script))], of_base)
-    had = set(links)
-    return [*links, *(url for url in dict.fromkeys(in_text(running)) if url not in had)]
+def _likely_links(scripts: Sequence[bytes], of_base: Resolver) -> list[str]:
+    """Returns the links of each script: strings and sums that are URLs or paths, then URLs that
+    stand anywhere else.
+    """
+    # In one go: a kernel's call costs as much for a short script.
+    data = bytearray(_BETWEEN.join(scripts))
+    page = np.frombuffer(data, np.uint8)
+    starts = [*accumulate((len(script) + len(_BETWEEN) for script in scripts), initial=0)]
+    strings = _by_script(_rows(find_strings, page, STRING_ROW), starts)
+    pluses = _by_script(_rows(find_pluses, page, 1), starts)
+    texts: dict[int, list[str]] = {}
+    for number in {*strings, *pluses}:
+        script = _Script(scripts[number], starts[number])
+        texts[number] = script.strings(data, strings.get(number, []))
+        if number in pluses:
+            places = script.characters([plus for (plus,) in pluses[number]])
+            texts[number] += filter(_may_be, _sums(script.text, places))
+    urls = _by_script(places_of_urls(data), starts)
+    links = []
+    for number in sorted({*texts, *urls}):
+        found = _absolute(texts.get(number, ()), of_base)
+        had = {*found}
+        anywhere = dict.fromkeys([data[at:end].decode() for at, end in urls.get(number, ())])
+        links += [*found, *(url for url in anywhere if url not in had)]
+    return links
+
+
+def _rows(kernel: Callable[..., int], page: np.ndarray, width: int) -> Iterator[list[int]]:
+    """Yields the rows that a kernel finds."""
+    place, rows, count = np.zeros(1, np.int64), np.empty((_ROWS, width), np.int64), _ROWS
+    while count == _ROWS:
+        count = kernel(page, place, rows)
+        yield from rows[:count].tolist()
+
+
+def _by_script(rows: Iterable[list[int]], starts: Sequence[int]) -> dict[int, list[list[int]]]:
+    """Returns the rows by the number of the script that they are in."""
+    found: dict[int, list[list[int]]] = {}
+    for row in rows:
+        found.setdefault(bisect(starts, row[0]) - 1, []).append(row)
+    return found
+
+
+class _Script:
+    """A script of a page, from `start` on."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data, self._start = data, start
+
+    @cached_property
+    def text(self) -> str:
+        return self._data.decode("utf-8", "surrogatepass")
+
+    def characters(self, places: Iterable[int]) -> list[int]:
+        """Returns rising places of the page as places in `text`."""
+        if self._data.isascii():
+            return [place - self._start for place in places]
+        found, at, count = [], 0, 0
+        for place in places:
+            end = place - self._start
+            # Counted on from the last one: from the beginning each would be quadratic.
+            count += len(self._data[at:end].decode("utf-8", "surrogatepass"))
+            at = end
+            found.append(count)
+        return found
+
+    def strings(self, page: bytearray, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Returns the strings that are URLs or paths and stand alone; those that are joined with
+        others are blanks in the page then.
+        """
+        found = []
+        asked = [place for row in rows if row[KIND] == ASK for place in row[:TEXT]]
+        places = iter(self.characters(asked))
+        for start, end, text_start, text_end, kind in rows:
+            text = page[text_start:text_end].decode("utf-8", "surrogatepass")
+            is_found, is_joined = kind == ALONE, kind == JOINED
+            if kind == ASK:
+                is_joined = _is_joined(self.text, next(places), next(places))
+                is_found = not is_joined and _may_be(text)
+            if is_found:
+                found.append(text)
+            elif is_joined:
+                page[start:end] = b" " * (end - start)
+        return found
 
 
 def _absolute(strings: Iterable[str], of_base: Resolver) -> list[str]:
@@ -112,67 +199,21 @@ def _may_be(text: str) -> bool:
     return is_likely(text) and not _TEMPLATE.search(text)
 
 
-def _likely_strings(script: str, data: bytes, rows: Iterable[list[int]]) -> tuple[list[str], bytes]:
-    """Returns those of the strings in `rows` (`candidates`) that are URLs or paths and stand alone,
-    and the script's UTF-8, `data`, without those that are joined with others, as far as they have
-    URLs.
+def _sums(script: str, pluses: Iterable[int]) -> Iterator[str]:
+    """Yields the sums of strings that are all known and may be a URL or a path, by the places of
+    `+` that may make one.
     """
-    found, kept, cut = [], [], 0
-    at = place = 0  # the same place in bytes and in characters
-    for start, end, text_start, text_end in rows:
-        text = data[text_start:text_end].decode("utf-8", "surrogatepass")
-        is_found = _may_be(text)
-        if not is_found and "://" not in text:
-            continue
-        # Counted on from the last string: from the beginning each would be quadratic.
-        place += _length(data, at, start)
-        at = start
-        if not _is_joined(script, place, place + _length(data, start, end)):
-            found += [text] if is_found else []
-        elif "://" in text:
-            kept += [data[cut:start], b" "]
-            cut = end
-    return found, b"".join([*kept, data[cut:]]) if kept else data
-
-
-def _length(data: bytes, start: int, end: int) -> int:
-    """Characters from one byte to another."""
-    piece = data[start:end]
-    return len(piece) if piece.isascii() else len(piece.decode("utf-8", "surrogatepass"))
-
-
-def candidates(scripts: Sequence[bytes]) -> list[list[list[int]]]:
-    """Returns for each script the bounds of all strings that begin as URLs do, or have one
-    within.
-    """
-    if not scripts:
-        return []
-    # In one go: a kernel's call costs as much for a short one. No string goes over a line's end.
-    page, place = np.frombuffer(_BETWEEN.join(scripts), np.uint8), np.zeros(1, np.int64)
-    rows = np.empty((_ROWS, scan.STRING_ROW), np.int64)
-    found: list[list[list[int]]] = [[] for _ in scripts]
-    starts = [*accumulate((len(script) + len(_BETWEEN) for script in scripts), initial=0)]
-    number, count = 0, _ROWS
-    while count == _ROWS:
-        count = scan.find_strings(page, place, rows)
-        for bounds in rows[:count].tolist():
-            while bounds[0] >= starts[number + 1]:
-                number += 1
-            found[number].append([bound - starts[number] for bound in bounds])
-    return found
-
-
-def _sums(script: str) -> Iterator[str]:
-    """Yields the sums of strings that are all known and may be a URL or a path."""
     found = [
         (*match.span(), _PIECES.findall(match[0]))
-        for match in _all_sums(script)
+        for match in _all_sums(script, pluses)
         if not _BEGINS_OTHERWISE.match(match[0])
     ]
-    named = {piece for *_, pieces in found for piece in pieces if piece[0] not in _QUOTES}
-    # Assignments are gone through only where a sum has a name that is given a string.
-    values = _values(script) if named and not named.isdisjoint(_given(script)) else {}
-    for start, end, all_pieces in found:
+    names = [{piece for piece in pieces if piece[0] not in _QUOTES} for *_, pieces in found]
+    # Assignments are gone through only where a sum may be known: its names are given strings.
+    given = {*_given(script)} if any(names) else set()
+    are_given = [given.issuperset(own) for own in names]
+    values = _values(script) if any(compress(names, are_given)) else {}
+    for start, end, all_pieces in compress(found, are_given):
         pieces = [piece[1:-1] if piece[0] in _QUOTES else values.get(piece) for piece in all_pieces]
         known = [piece for piece in pieces if piece is not None]
         if (
@@ -200,18 +241,13 @@ def _given(script: str) -> Iterator[str]:
         yield script[_name_start(script, end) : end]
 
 
-def _all_sums(script: str) -> Iterator[re.Match[str]]:
+def _all_sums(script: str, pluses: Iterable[int]) -> Iterator[re.Match[str]]:
     """Yields what `_SUM.finditer` does: each `+` says where the first piece of a sum would be."""
-    starts, plus = set(), script.find("+")
-    while plus >= 0:
-        if _GOES_ON.match(script, plus + 1):
-            end = _end_before(script, plus)
-            last = script[end - 1 : end]
-            if last in _QUOTES:
-                starts.add(script.rfind(last, 0, end - 1) if last else -1)
-            elif end - (start := _name_start(script, end)) >= _SHORTEST:
-                starts.add(start)
-        plus = script.find("+", plus + 1)
+    starts = set()
+    for plus in pluses:
+        end = _end_before(script, plus)
+        last = script[end - 1]
+        starts.add(script.rfind(last, 0, end - 1) if last in _QUOTES else _name_start(script, end))
     end = 0
     for start in sorted(starts):
         # Sums don't overlap, as finditer's matches don't.

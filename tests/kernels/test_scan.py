@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.kernels import languages, scan
+from minutch.kernels import languages, scan, textlinks
 from plugins.lib_html.tree import next_tag_of
 from tests.support import plainscan
 from tests.support.examples import examples
@@ -54,6 +53,10 @@ _PIECES = (
     *(b"\xff", b"\xc0\xaf", b"\xe0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"),
     *(b"\xf0\x8f", b"\x80", b"\xc3", b"\xe2\x80", b"\xf1\x80\x80"),
 )
+_PIECES_OF_SUMS = (
+    *("+", " + ", "\u00a0+\n", "++", "'a'", '"/b"', "name", "$ab", "_1x", "ab", "größe", "a.bcd"),
+    *(")", "]", ".", "(", ";", "=", "'", '"', "\\", "é", "1234", " "),
+)
 _SCRIPT = st.text(alphabet="ab/.h:t\\\"'\"' \n\u00a0\u2028é𠀀+", max_size=30)
 
 
@@ -85,16 +88,34 @@ def test_tags_are_those_that_the_patterns_find(data: bytes) -> None:
 @settings(max_examples=examples(500), deadline=None)
 @given(_SCRIPT)
 def test_strings_are_those_that_the_pattern_finds(script: str) -> None:
+    """Where characters beyond ASCII may decide, Python is asked."""
     data = script.encode()
-    rows, place = np.zeros((2, scan.STRING_ROW), np.int64), np.zeros(1, np.int64)
-    found = []
-    while count := scan.find_strings(_bytes(data), place, rows):
+    rows, place = np.zeros((2, textlinks.STRING_ROW), np.int64), np.zeros(1, np.int64)
+    found: list[tuple[str, str, int]] = []
+    while count := textlinks.find_strings(_bytes(data), place, rows):
         found += [
-            (data[start:end].decode(), data[text:text_end].decode())
-            for start, end, text, text_end in rows[:count].tolist()
+            (data[start:end].decode(), data[text:text_end].decode(), kind)
+            for start, end, text, text_end, kind in rows[:count].tolist()
         ]
-    expected = [(match[0], match[2]) for match in plainscan.STRING.finditer(script)]
-    assert found == [(whole, text) for whole, text in expected if "://" in text or _may_begin(text)]
+    wanted = [*plainscan.strings(script)]
+    kinds = {True: textlinks.JOINED, False: textlinks.ALONE}
+    if script.isascii():
+        assert found == [(whole, text, kinds[joined]) for whole, text, joined in wanted]
+    sure = [(whole, text, kind) for whole, text, kind in found if kind != textlinks.ASK]
+    assert {*sure} <= {(whole, text, kinds[joined]) for whole, text, joined in wanted}
+    assert {(whole, text) for whole, text, _ in wanted} <= {tuple(row[:2]) for row in found}
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.lists(st.sampled_from(_PIECES_OF_SUMS), max_size=12).map("".join))
+def test_no_plus_of_a_sum_is_left_out(script: str) -> None:
+    data = script.encode()
+    rows, place, found = np.zeros((2, 1), np.int64), np.zeros(1, np.int64), []
+    while count := textlinks.find_pluses(_bytes(data), place, rows):
+        found += rows[:count, 0].tolist()
+    pluses = {len(script[:at].encode()) for at in plainscan.pluses(script)}
+    assert pluses <= {*found}
+    assert not script.isascii() or {*found} <= {at for at, sign in enumerate(script) if sign == "+"}
 
 
 _TAGS = st.lists(
@@ -171,7 +192,3 @@ def test_names_are_found(page: bytes, at: int, head: int) -> None:
         page.find(b"og:type", 0, head),
         page.find(b"generator", 0, head),
     ]
-
-
-def _may_begin(text: str) -> bool:
-    return len(text.encode()) > 1 and re.match(r"/|\.[./]|[hH][tT]", text) is not None

@@ -105,6 +105,24 @@ def in_script(script: str) -> tuple[list[str], list[str]]:
     return found, in_text(alone)
 
 
+def strings(script: str) -> Iterator[tuple[str, str, bool]]:
+    """Yields strings with their quotes and without, and whether they are joined with others: those
+    that are URLs or paths and are not, and those with a URL that are.
+    """
+    for match in STRING.finditer(script):
+        joined, text = _is_joined(match), match[2]
+        if "://" in text if joined else is_likely(text) and not _TEMPLATE.search(text):
+            yield match[0], text, joined
+
+
+def pluses(script: str) -> Iterator[int]:
+    """Yields the first sign of each sum."""
+    for match in _SUM.finditer(script):
+        first = re.match(_PIECE, script[match.start() :])
+        assert first is not None
+        yield script.index("+", match.start() + first.end())
+
+
 def _sums(script: str) -> Iterator[str]:
     values: dict[str, str | None] = {}
     for name, operator, value in _ASSIGNMENT.findall(script):

@@ -30,7 +30,7 @@ from plugins.lib_html.tree import Limits, build_tree, next_tag_of
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
 from plugins.parse_canonical.canonical import CanonicalParseFilter
-from plugins.parse_js.script import ScriptFinder, _scripts, candidates
+from plugins.parse_js.script import ScriptFinder, _scripts, script_links
 from tests.benchmarks.htmlpages import made_up_pages
 from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
@@ -206,21 +206,21 @@ def find_tags_to_rename(made: Made) -> Ways:
     )
 
 
-@row("scan.find_strings", by="Python: a pattern")
-def find_strings_of_scripts(made: Made) -> Ways:
+@row("textlinks.find_strings", "textlinks.find_pluses", by="Python: patterns")
+def links_of_scripts(made: Made) -> Ways:
     scripts = [page.decode("utf-8", "replace") for page in made.html]
+    base = "http://example.org/a"
 
     def by_python(script: str) -> list[str]:
-        texts = (match[2] for match in plainscan.STRING.finditer(script))
-        return [text for text in texts if text.startswith("/") and len(text) > 1]
-
-    def by_kernel(script: str) -> list[str]:
-        data = script.encode()
-        found = (data[text:end].decode() for _, _, text, end in candidates([data])[0])
-        return [text for text in found if text.startswith("/")]
+        texts, urls = plainscan.in_script(script)
+        found = [resolver(base).resolve(text).replace("&amp;", "&") for text in texts]
+        return [*found, *(url for url in dict.fromkeys(urls) if url not in found)]
 
     return Ways(
-        lambda: [by_kernel(script) for script in scripts],
+        lambda: [
+            [link.to_url for link in script_links(script, base, only_urls=True)]
+            for script in scripts
+        ],
         lambda: [by_python(script) for script in scripts],
     )
 
