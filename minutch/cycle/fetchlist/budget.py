@@ -10,8 +10,8 @@ once), those that only pages lead to that say what others said before, and those
 have names that are hardly tried (an album whose photos have sizes looked as if it grew). Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
-    new       have content that no page had before, by signature; redirects, by target. What hosts
-              have in common, the one with the shorter name had before the others
+    new       have content that no page had before, by signature (of hosts the one with the shorter
+              name had it first); redirects, by target; no twins, nor noindex without a link
     other     of these, those whose texts are not, but for numbers and paths, what their host had
               said before (`parse.signature.TextShapeSignature`)
     waiting   were never asked for; by the group of the page that has led to them, the first one
@@ -19,15 +19,13 @@ have names that are hardly tried (an album whose photos have sizes looked as if 
 
 Those with the best score come first; of groups that grow, every other one is the best of those that
 were found last: where they end says most. Of each path (without its query) that is not known so
-well come not more than x, where groups grow x of both.
-
-Nothing is lost: the others wait in the CrawlDb. Nothing is kept: all counts are the databases'.
-Pages that were asked for before are no matter of this. Why not by signatures alone: random text is
-always new. Why not by growth alone: so do honest sites, at first. Tried and dropped: an allowance
-for each level of a URL, one within the other (new directories had to share what a catalogue was
-given); each level for itself where x/2 were asked for (paths of random words made hundreds of small
-groups, some of which always seemed to end); growth by what is found in a group, whoever has led to
-it (lists made their items look like a trap).
+well come not more than x, where groups grow x of both. The others wait in the CrawlDb, and all
+counts are the databases'. Pages that were asked for before are no matter of this. Why not by
+signatures alone: random text is always new. Why not by growth alone: so do honest sites, at first.
+Tried and dropped: an allowance for each level of a URL, one within the other (new directories had
+to share what a catalogue was given); each level for itself where x/2 were asked for (paths of
+random words made hundreds of small groups, some of which always seemed to end); growth by what is
+found in a group, whoever has led to it (lists made their items look like a trap).
 """
 
 from __future__ import annotations
@@ -40,6 +38,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from minutch.cycle.crawldb.twins import HAS_TWIN
 from minutch.cycle.fetchlist.allowances import (
     COUNTS,
     FINDS,
@@ -54,7 +53,7 @@ from minutch.cycle.fetchlist.allowances import (
     with_hosts,
 )
 from minutch.cycle.fetchlist.select import ranks_in
-from minutch.cycle.parse.signature import SHAPE
+from minutch.cycle.parse.signature import NOTHING, SHAPE
 from minutch.records import crawldatum as status
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.rawmap import text_key, values_of
@@ -365,6 +364,8 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     content = content.scatter(list(targets), said) if targets else content
     has_shape = pl.col("signature").bin.size() == SHAPE.stop
     shape = pl.col("signature").bin.slice(SHAPE.start, SHAPE.stop - SHAPE.start)
+    is_none = pages.select((has_shape & (shape == NOTHING)).fill_null(value=False) | HAS_TWIN)
+    content = host.hash(1).zip_with(is_none.to_series(), content)
     names = host_names(decode_keys(pages["key"]))
     rows = pages.select(
         pl.col("key").hash(),
@@ -374,10 +375,9 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
         host=names.hash(),  # which the seed has no part in: it would say who is whose mirror
         at=_asked_at(),
     )
-    if shares > 1:
-        mine = [pl.when(pl.col(kind) % shares == share).then(kind) for kind in ("content", "shape")]
-        rows = rows.with_columns(mine)
-    return rows.filter(pl.col("content").is_not_null() | pl.col("shape").is_not_null())
+    mine = [pl.when(pl.col(kind) % shares == share).then(kind) for kind in ("content", "shape")]
+    is_there = pl.any_horizontal(pl.col("content", "shape").is_not_null())
+    return rows.with_columns(mine).filter(is_there)
 
 
 def _finders(links: Links, seen: _Seen, share: int, shares: int) -> pl.DataFrame:

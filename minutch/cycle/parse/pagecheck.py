@@ -19,7 +19,7 @@ from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.signature import make_signature
+from minutch.cycle.parse.signature import make_signature, signs_parses
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.parse.workerprocess import WorkerTask
 from minutch.errors import FormatError, MinutchError
@@ -142,6 +142,7 @@ class PageChecker(ABC):
         self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if options.normalize else None
         self._scoring = ScoringFilters(conf)
         self._signature = make_signature(conf)
+        self._signs = signs_parses(self._signature)
         self._mime = MimeUtil(conf)
         self._follows = options.follow_redirects
         self._most_redirects = conf.get_int("http.redirect.max")
@@ -185,7 +186,7 @@ class PageChecker(ABC):
 
     def _signature_of(self, content: Content, result: ParseResult) -> bytes:
         own = result.get(content.url)
-        return self._signature.calculate(content, own.text if own else None)
+        return self._signs(content, own) if own else self._signature.calculate(content, None)
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
         """The page's content, after redirects if they are to be followed. Raises CheckFailed,

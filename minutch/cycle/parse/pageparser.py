@@ -23,7 +23,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, are_records
 from minutch.cycle.parse.partwriters import PartSettings
-from minutch.cycle.parse.signature import TextShapeSignature, make_signature
+from minutch.cycle.parse.signature import make_signature, signs_parses
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
@@ -152,6 +152,7 @@ class PageParser:
         self._fetching = fetching
         self._parsers = ParseUtil(conf)
         self._signature = make_signature(conf)
+        self._signs = signs_parses(self._signature)
         self._scoring = ScoringFilters(conf)
         self._packer = DocumentPacker(
             conf, self._scoring, form, filtered=False if fetching else None
@@ -245,13 +246,8 @@ class PageParser:
 
     def _describe(self, found: Sequence[tuple[ReadPage, str, Parse]]) -> None:
         """Segment name, signature and score into the content metadata of all documents."""
-        signature = self._signature
         for page, url, parse in found:
-            digest = (
-                signature.calculate(page.content, parse.given)
-                if isinstance(signature, TextShapeSignature)
-                else signature.calculate(page.content, parse.text)
-            )
+            digest = self._signs(page.content, parse)
             metadata = parse.data.content_meta
             name = self._segment_name
             if name is None:

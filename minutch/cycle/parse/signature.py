@@ -6,7 +6,8 @@ of that decision.
     TextProfileSignature  MD5 of the frequent words and their rounded counts; falls back on
                           MD5Signature
     TextShapeSignature    TextMD5Signature, and then a hash of the text without its numbers and
-                          paths: pages with the same one say the same of another day or address
+                          paths: pages with the same one say the same of another day or address;
+                          none of what says that it is no page for an index, and gives no link
 
 Source:
 org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from hashlib import blake2b, md5
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -33,9 +35,11 @@ from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
 from minutch.kernels.scan import drop_numbers
+from minutch.records.metadata import ROBOTS_KEY
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
+    from minutch.plugin.points import Parse
     from minutch.records.protocol import Content
 
 CLASS_PROPERTY = "db.signature.class"
@@ -47,8 +51,14 @@ class Signature(Protocol):
 
     def calculate(self, content: Content, text: str | None) -> bytes:
         """Returns the signature of a page: its content, and its parse text where it has been
-        parsed.
+        parsed. One that has `calculate_parse`, too, is given the parse instead.
         """
+
+
+def signs_parses(signature: Signature) -> Callable[[Content, Parse], bytes]:
+    """Returns what makes a signature of a parsed page."""
+    own: Callable[[Content, Parse], bytes] | None = getattr(signature, "calculate_parse", None)
+    return own or (lambda content, parse: signature.calculate(content, parse.text))
 
 
 class MD5Signature:
@@ -82,6 +92,10 @@ class TextMD5Signature:
 
 SHAPE: Final = slice(16, 24)
 """Where the second hash stands in a TextShapeSignature."""
+NOTHING: Final = bytes(SHAPE.stop - SHAPE.start)
+"""The second hash of a page that says noindex and gives no link, as forms, histories and logins of
+wikis and shops do, one for each page that is one.
+"""
 
 
 class TextShapeSignature:
@@ -100,6 +114,14 @@ class TextShapeSignature:
             return self._fallback.calculate(content, None)
         utf8 = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
         return _text_digest(utf8) + _shape(utf8)
+
+    def calculate_parse(self, content: Content, parse: Parse) -> bytes:
+        """Returns the same of a parsed page, whose UTF-8 need not be decoded; with NOTHING for a
+        shape, 24 bytes.
+        """
+        text, data = parse.given, parse.data
+        is_kept_out = not text and not data.outlinks and ROBOTS_KEY in data.parse_meta
+        return self.calculate(content, text) + (NOTHING if is_kept_out else b"")
 
 
 def _shape(utf8: bytes) -> bytes:

@@ -18,14 +18,16 @@ from minutch.cycle.fetchlist import allowances, budget, due
 from minutch.cycle.fetchlist.generate import generate
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.parse.signature import NOTHING
 from minutch.inspect.explain.explainer import explain, overview
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.links import LAYOUT_METADATA
 from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
+from minutch.records.metadata import TWIN_KEY
 from tests.benchmarks.traps import web
 from tests.benchmarks.traps.columns import ColumnCrawl
-from tests.support.crawldbs import NOW, write_db
+from tests.support.crawldbs import NOW, metadata, write_db
 from tests.support.examples import examples, few
 
 SITE = "http://a.example"
@@ -84,6 +86,22 @@ def test_generate_explain_and_the_crawldb(tmp_path: Path) -> None:
     nutch = _context(**{budget.PROPERTY: "-1"})
     every = generate(tmp_path / "crawldb", tmp_path / "all", GenerateOptions(), context=nutch)
     assert every.counters["selected_total"] == 180
+
+
+def test_twins_and_what_says_noindex_without_a_link_are_nothing_new(tmp_path: Path) -> None:
+    """A wiki's forms, histories and logins, one of each page, had three of four requests."""
+    then, entries = NOW - DAY * 1000, dict[str, CrawlDatum]()
+    for number in range(40):
+        entries[f"{SITE}/wiki?title={number}"] = _page(b"%024d" % number, then)
+        entries[f"{SITE}/edit?of={number}"] = _page(b"%016d" % number + NOTHING, then)
+        twin = entries[f"{SITE}/print?of={number}"] = _page(b"print %18d" % number, then)
+        twin.metadata = metadata(**{TWIN_KEY: f"{SITE}/wiki?title={number}"})
+        for name in ("wiki?title", "edit?of", "print?of"):
+            entries[f"{SITE}/{name}={number + 40}"] = _page(None, then + 1)
+    write_db(tmp_path / "crawldb", sorted(entries.items()))
+    context = _context()
+    made = generate(tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context)
+    assert (made.counters[due.PATTERN], made.counters["selected_total"]) == (80, 40)
 
 
 @pytest.mark.parametrize("sessions", few([web.sessions_in_path, web.sessions_in_query]))

@@ -7,7 +7,17 @@ import hashlib
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.signature import SHAPE, MD5Signature, TextMD5Signature, make_signature
+from minutch.cycle.parse.signature import (
+    NOTHING,
+    SHAPE,
+    MD5Signature,
+    TextMD5Signature,
+    make_signature,
+    signs_parses,
+)
+from minutch.plugin.points import Parse
+from minutch.records.links import Outlink
+from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
 
 
@@ -46,3 +56,20 @@ def test_pages_that_differ_in_numbers_and_paths_have_one_shape() -> None:
     assert signature.calculate(Content(content=b"a"), "") == MD5Signature(conf).calculate(
         Content(content=b"a"), None
     )
+
+
+def test_what_says_noindex_and_gives_no_link_has_no_shape() -> None:
+    conf = Configuration.load([], overrides={"db.signature.class": "minutch.TextShapeSignature"})
+    signs, content = signs_parses(make_signature(conf)), Content("http://a/", content=b"form")
+    digest = MD5Signature(conf).calculate(content, None)
+
+    def of(text: str = "", links: int = 0, **said: str) -> bytes:
+        data = ParseData(outlinks=[Outlink("http://b/")] * links)
+        for name, value in said.items():
+            data.parse_meta.set(name, value)
+        return signs(content, Parse(text, data))
+
+    assert of(robots="noindex") == digest + NOTHING
+    assert of(robots="noindex", links=1) == of() == digest
+    assert of("Words", robots="nofollow")[16:] not in (NOTHING, b"")
+    assert signs_parses(MD5Signature(conf))(content, Parse("", ParseData())) == digest
