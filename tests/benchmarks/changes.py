@@ -21,7 +21,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import segments_in
 from minutch.inspect.query.changes import UNCHANGED, Changes
-from tests.support import oddsites
+from tests.support import oddsites, tonguesites
 from tests.support.scriptedsites import KINDS, ScriptedSite, Told
 
 SIZES: Final = (5, 12, 40, 150)
@@ -30,6 +30,8 @@ VISITS: Final = (2, 3, 5, 10)
 
 def site_of(kind: str, size: int, seed: int) -> ScriptedSite:
     make = ScriptedSite if kind in KINDS else oddsites.OddSite
+    if " " in kind:
+        make = tonguesites.TongueSite
     return make(kind, size, seed, noise=seed % 6)
 
 
@@ -91,7 +93,7 @@ def judged(
     made: Path, kind: str, size: int, seed: int, visits: Sequence[int]
 ) -> Iterable[tuple[int, Counter[str], list[tuple[str, ...]]]]:
     """Yields, for numbers of visits, what is right of a site."""
-    crawl = made / f"{kind}-{size}-{seed}"
+    crawl = made / f"{kind}-{size}-{seed}".replace(" ", "-")
     if not (crawl / "told").exists():
         told = site_of(kind, size, seed).write(crawl, max(visits))
         (crawl / "told").write_bytes(pickle.dumps(told))
@@ -130,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--kinds", nargs="*", default=(*KINDS, *oddsites.KINDS))
+    parser.add_argument("--kinds", nargs="*", default=(*KINDS, *oddsites.KINDS, *tonguesites.KINDS))
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--visits", nargs="*", type=int, default=VISITS)
     parser.add_argument("--wrong", action="store_true", help="also what is wrong, by site")

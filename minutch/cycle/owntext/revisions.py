@@ -6,7 +6,7 @@ changed. A change is muted, with its reason, if
 
     NOT_OWN     the line is the site's or no main text, by its page (`own`)
     FRAME       half of the site's pages (three at least) got or lost the same line at once
-    RELATIVE    "3 hours ago" is "5 hours ago" now, and nothing else differs
+    PASSING     "3 hours ago" is "5 hours ago" now, "8 views" 9, and nothing else differs
     HABIT       what stands there does not stay: see below
     ELSEWHERE   the line is in other boxes of the page now
 
@@ -50,7 +50,7 @@ from minutch.cycle.owntext.worddiff import EVER, SLOTS, without_other
 
 NOT_OWN: Final = "not own text"
 FRAME: Final = "frame of the site"
-RELATIVE: Final = "relative time"
+PASSING: Final = "time, count or notice"
 HABIT: Final = "changes at each visit"
 ELSEWHERE: Final = "elsewhere on the page"
 LEAST_CHANCE: Final = 10
@@ -361,11 +361,11 @@ def judged(found: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     habit = pl.concat(moving)["at"].unique()
     moved, habit = _in_new_boxes(rows, habit)
     habit = _with_others(gone.filter(~pl.col("number")), habit)
-    is_own = pl.col("own") | (pl.col("chance") >= LEAST_CHANCE)
+    is_own = (pl.col("own") | (pl.col("chance") >= LEAST_CHANCE)) & ~pl.col("under")
     reason = (
         pl.when(pl.col("at").is_in(frame["at"].implode())).then(pl.lit(FRAME))
         .when(~is_own).then(pl.lit(NOT_OWN))
-        .when("ago").then(pl.lit(RELATIVE))
+        .when("passes").then(pl.lit(PASSING))
         .when(pl.col("at").is_in(habit.implode())).then(pl.lit(HABIT))
     )  # fmt: skip
     # of a line in a new box it is no matter what is known of the old one

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -18,6 +19,9 @@ from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.records.textblocks import MOST
 from minutch.urls.hostcolumns import host_names
+
+_SENTENCE: Final = r"([.!?…؟।])\s+|([。！？])\s*"
+"""The end of one: in scripts without spaces none follows."""
 
 
 def own_texts(
@@ -84,24 +88,28 @@ def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
 
 def all_lines(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
     """Returns the lines of pages (`url`, `title`, `text`, `marks`) as `revisions` takes them: `row`
-    of the page, `place`, `chance`, `own`, `line`. Texts without marks are cut into
-    sentences, all own.
+    of the page, `place`, `chance`, `own`, `anywhere` (how many of the host's pages that were
+    counted have the line), `line`. Texts without marks are cut into sentences, all own, and of
+    none it is known how many have it.
     """
     rows = pages.with_row_index("of_page").filter(pl.col("text").is_not_null())
     marked = has_marks(rows)
     mine, others = rows.filter(marked), rows.filter(~marked)
-    names = ("row", "place", "chance", "own", "line")
+    names = ("row", "place", "chance", "own", "anywhere", "line")
     cut = others.select(
         row="of_page",
         place=pl.lit(0, pl.UInt32),
         chance=pl.lit(MOST, pl.UInt8),
         own=pl.lit(value=True),
-        line=pl.col("text").str.replace_all(r"([.!?…。！？])\s+", "$1\n").str.split("\n"),
+        anywhere=pl.lit(None, pl.UInt32),
+        line=pl.col("text").str.replace_all(_SENTENCE, "$1$2\n").str.split("\n"),
     ).explode("line")
     if not len(mine):
         return cut.select(names)
     found = _judged(frames, mine).rename({"is_own": "own"})
-    found = found.with_columns(row=mine["of_page"].gather(found["row"]))
+    found = found.with_columns(
+        pl.col("anywhere").cast(pl.UInt32), row=mine["of_page"].gather(found["row"])
+    )
     return pl.concat([found.select(names), cut.select(names)])
 
 

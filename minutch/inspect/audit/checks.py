@@ -34,9 +34,8 @@ from minutch.cycle.segment.store import (
 )
 from minutch.errors import StoreError
 from minutch.hadoop.formats.batch import Batch, keys_of, own_column
-from minutch.inspect.query.checks import CHECKS, Checks
 from minutch.inspect.query.crawl import SEGMENTS, CrawlFolder, Segments
-from minutch.inspect.query.links import newest_links
+from minutch.inspect.query.links import CHECKS, Checks, newest_links
 from minutch.inspect.query.pages import is_fetch, outcome
 from minutch.inspect.query.reach import with_ends
 from minutch.inspect.query.table import Request

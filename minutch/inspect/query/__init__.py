@@ -3,9 +3,9 @@
 Begin with crawl, which opens one, then table.
 
     `crawl`, `table`, `columns`         a crawl, a table, and its typed columns; URLs as numbers
-    `crawldb`, `links`, `checks`        tables of databases, and of files beside them
+    `crawldb`, `links`                  tables of databases, and of files beside them
     `pages`, `parses`                   tables of segments
-    `changes`                           what visits found that the visit before did not
+    `changes`, `moves`                  what visits found that the visit before did not
     `rights`, `statements`              what sites say about use of their pages; what words mean
     `site`, `reach`                     a row per URL; what leads to it
     `parselinks`                        the links of parses as numbers

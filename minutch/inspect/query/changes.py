@@ -5,7 +5,7 @@ before, and what it was.
     changed     its own text is another, by blocks that mean something (`cycle.owntext.revisions`)
     gone        404, 410, or it leads elsewhere for now (`to`)
     moved       it leads elsewhere for good, or is gone while a page that is new since has its text,
-                and is there still (`to`); that page is not told as new
+                or most of what only it said, and is there still (`to`); that page is no new one
     back        it was gone or moved, and is there again
 
 Asked, but without an answer (robots.txt, errors), and 304 are no change. Where a compaction has
@@ -33,6 +33,7 @@ from minutch.cycle.owntext.texts import all_lines, frames_of
 from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.inspect.query.columns import TIME, statuses, times
+from minutch.inspect.query.moves import standing, with_moves
 from minutch.inspect.query.pages import FetchRows, is_fetch, outcome, was_asked
 from minutch.inspect.query.skipping import Piece, PieceGroup
 from minutch.inspect.query.table import Request, SqlColumn, Table
@@ -47,8 +48,6 @@ RANGE_SIZE: Final = 1 << 23
 """Bytes of all segments that are read at a time."""
 HISTORY: Final = 8
 """Visits before the first that is asked for, from which habits are learned."""
-_LEAST_WORDS: Final = 8
-"""Of a text by which a page is found at another URL."""
 _MOST_BLOCKS: Final = 500
 """Blocks of a visit that are shown."""
 _SITE: Final = r"^([^/]*//[^/?#]*)"
@@ -168,12 +167,14 @@ class Changes:
             events = _events(visits, self._since, self._are_merged)
             lines = self._lines(keys, self._wanted(visits, events, any_gone=any_gone))
             if any_gone:
-                texts.append(_standing(lines, known))
+                moving = events.filter(pl.col("kind").is_in(["new", "gone"]))["key"]
+                of_moving = lines.filter(pl.col("key").is_in(moving.implode()))
+                texts.append(standing(of_moving, known))
             diffs = self._diffs(lines, known, visits)
             found.append(self._told(events, diffs))
         every_event = pl.concat(found)
         every_event = every_event.with_columns(host_names(every_event["url"]).alias("host"))
-        moved = _with_moves(every_event, pl.concat(texts) if texts else None, self._names)
+        moved = with_moves(every_event, pl.concat(texts) if texts else None, self._names)
         return moved.select(pl.col(name).cast(kind) for name, kind in EVENTS.items())
 
     def _visits(self, keys: KeyRange) -> pl.DataFrame:
@@ -230,7 +231,7 @@ class Changes:
         for keys in ranges if len(sample) else ():
             visits = self._visits(keys)
             visits = visits.filter(pl.col("key").is_in(sample.implode()), "is_read")
-            lines = self._lines(keys, visits.select("key", "of"))
+            lines = self._lines(keys, visits.select("key", "of", "time"))
             if not len(lines):
                 continue
             counts = revisions.added([counts, revisions.counted(worddiff.sides(lines))])
@@ -243,7 +244,7 @@ class Changes:
     def _wanted(
         self, visits: pl.DataFrame, events: pl.DataFrame, *, any_gone: bool
     ) -> pl.DataFrame:
-        """Returns the visits whose texts are compared: `key`, `of`."""
+        """Returns the visits whose texts are compared: `key`, `of`, `time`."""
         read = visits.filter("is_read").with_columns(late=self._since)
         read = read.with_columns(
             left=pl.col("late").sum().over("key") + HISTORY,
@@ -255,7 +256,7 @@ class Changes:
         if any_gone:
             moving = events.filter(pl.col("kind").is_in(["new", "gone"]))["key"]
             compared |= pl.col("key").is_in(moving.implode())
-        return read.filter(compared).select("key", "of")
+        return read.filter(compared).select("key", "of", "time")
 
     def _lines(self, keys: KeyRange, wanted: pl.DataFrame) -> pl.DataFrame:
         """Returns the lines of the visits `wanted`, as `worddiff.read` gives them, with `key`."""
@@ -278,12 +279,17 @@ class Changes:
             )
         )  # fmt: skip
         lines = all_lines(self._frames, pages)
+        # A segment may have a URL twice, fetched at two times.
+        at = wanted.unique(["key", "of"], keep="last", maintain_order=True)
+        pages = pages.join(at, on=["key", "of"], how="left", maintain_order="left")
         known = pages.select(
             "key",
             _sites(pages["key"]),
             pl.col("key").hash().alias("page"),
             pl.int_range(pl.len(), dtype=pl.UInt32).over("key").alias("visit"),
             segment="of",
+            day=times(pages["time"]).dt.date(),
+            title=pl.col("title").hash(),
             row=pl.int_range(pl.len(), dtype=pl.UInt32),
         )
         return worddiff.read(known.join(lines, on="row", maintain_order="left_right"))
@@ -382,67 +388,6 @@ def _blocks(
                     {"removed": block.removed, "added": block.added, "muted": why, "pieces": pieces}
                 )
     return more, less, muted, found
-
-
-def _standing(lines: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Returns a hash of what stays of each text: `url`, `of`, `said`, and its `size` in words."""
-    own = revisions.standing(lines, known).sort("key", "segment", "row")
-    found = own.group_by("key", "segment", maintain_order=True).agg(
-        said=pl.col("still").implode().hash(),
-        size=(pl.col("line").str.count_matches(" ") + 1).sum(),
-    )
-    return found.select(decode_keys(found["key"]).alias("url"), "segment", "said", "size")
-
-
-def _with_moves(
-    events: pl.DataFrame, texts: pl.DataFrame | None, names: Sequence[str]
-) -> pl.DataFrame:
-    """Returns events in which pages that are gone have moved to those that say the same since, and
-    pages to which others have moved are not new.
-    """
-    is_new, of_visit = pl.col("kind") == "new", ["url", "segment"]
-    fresh = events.filter(is_new).select("url", "host", "segment")
-    pairs = pl.DataFrame(schema={"url": pl.String, "at": pl.String, "url_of": pl.String})
-    pairs = pairs.with_columns(segment_of="at")
-    if texts is not None and len(texts):
-        name = pl.Series(names, dtype=pl.String).gather(texts["segment"])
-        texts = texts.with_columns(name.alias("segment")).filter(pl.col("size") >= _LEAST_WORDS)
-        # Who leads elsewhere for now has said where.
-        lost = events.filter(pl.col("kind") == "gone", pl.col("to").is_null())
-        lost = lost.select("url", "host", "before", at="segment").join(texts, on="url")
-        lost = lost.filter(pl.col("segment") < pl.col("at")).sort("segment")
-        # The newest text before it was gone.
-        lost = lost.unique(["url", "at"], keep="last")
-        lost = lost.join(fresh.select("url", born="segment"), on="url", how="left")
-        found = lost.join(fresh.join(texts, on=of_visit), on="said", suffix="_of")
-        back = events.filter(pl.col("kind") == "back").select("url", back="segment")
-        back = found.select("url", "at").unique().join(back, on="url")
-        back = back.filter(pl.col("back") > pl.col("at")).group_by("url", "at").agg(pl.min("back"))
-        found = found.join(back, on=["url", "at"], how="left")
-        is_since = pl.col("segment_of") >= pl.col("before")
-        # A page that came back had not moved to what is found after that.
-        is_since &= (pl.col("segment_of") < pl.col("back")).fill_null(value=True)
-        found = found.filter(is_since, pl.col("segment_of") > pl.col("born").fill_null(""))
-        # Forms of a page, with a parameter more, end with it: none of them is where it went.
-        ends = events.filter(pl.col("kind").is_in(["gone", "moved", "back"]))
-        ends = ends.select(url_of="url", ended="segment", is_over=pl.col("kind") != "back")
-        ends = found.select("url_of", "at").unique().join(ends, on="url_of")
-        ends = ends.filter(pl.col("ended") <= pl.col("at")).sort("ended")
-        ends = ends.unique(["url_of", "at"], keep="last").filter("is_over")
-        found = found.join(ends, on=["url_of", "at"], how="anti")
-        is_far, length = pl.col("host") != pl.col("host_of"), pl.col("url_of").str.len_bytes()
-        # The same host first, then the shortest URL: not a form of it with parameters.
-        found = found.sort(is_far, length, "url_of").unique(["url", "at"], keep="first")
-        pairs = found.select(pairs.columns)
-    to = pairs.select("url", segment="at", same="url_of")
-    events = events.join(to, on=of_visit, how="left", maintain_order="left")
-    kind = pl.when(pl.col("same").is_not_null()).then(pl.lit("moved")).otherwise("kind")
-    events = events.with_columns(kind.alias("kind"), to=pl.coalesce("to", "same")).drop("same")
-    moves = events.filter(pl.col("kind") == "moved").select("before", url="to")
-    there = fresh.join(moves, on="url").filter(pl.col("segment") > pl.col("before"))
-    there = pl.concat([there.select(of_visit), pairs.select(url="url_of", segment="segment_of")])
-    known = events.filter(is_new).join(there, on=of_visit, how="anti")
-    return pl.concat([events.filter(~is_new), known]).sort("segment", "url")
 
 
 class ChangesTable(Table):

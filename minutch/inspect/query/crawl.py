@@ -26,7 +26,6 @@ from minutch.cycle.segment.store import (
 from minutch.cycle.sitemap.processor import LISTINGS, SitemapListing
 from minutch.errors import StoreError
 from minutch.inspect.query.changes import ChangesTable
-from minutch.inspect.query.checks import CHECKS, Checks, ChecksTable, SitemapsTable
 from minutch.inspect.query.crawldb import (
     CountedHostsTable,
     CrawlDbTable,
@@ -35,7 +34,14 @@ from minutch.inspect.query.crawldb import (
     HostDbTable,
     NearDuplicatesTable,
 )
-from minutch.inspect.query.links import LinkDbTable, LinksTable
+from minutch.inspect.query.links import (
+    CHECKS,
+    Checks,
+    ChecksTable,
+    LinkDbTable,
+    LinksTable,
+    SitemapsTable,
+)
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.rights import RightsTable

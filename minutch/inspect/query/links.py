@@ -1,4 +1,7 @@
-"""The tables `linkdb` and `links`: the links to each page, with their anchor texts.
+"""The tables `linkdb` and `links`: the links to each page, with their anchor texts; and what lies
+beside the CrawlDb as Parquet files: `checks`, what `check` has found out about links that are no
+pages of the crawl and those with a fragment; `sitemaps`, what the sitemaps list that `sitemap`
+has read.
 
 A LinkDb has no links within a host unless linkdb.ignore.internal.links is false. Where it has none,
 or does not exist, the links are those of the newest parse of each page in the segments, as `report`
@@ -16,8 +19,11 @@ import polars as pl
 
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import PARSE_DATA, Segment
+from minutch.cycle.sitemap.processor import LISTING_SCHEMA, SitemapListing
+from minutch.errors import StoreError
 from minutch.hadoop.formats.batch import Batch, keys_of
-from minutch.inspect.query.columns import Ids, Places, SortedIds
+from minutch.inspect.query.columns import TIME, Ids, Places, SortedIds
+from minutch.inspect.query.pages import OUTCOMES
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file
@@ -25,10 +31,25 @@ from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
+from minutch.work.tables.database import Database
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.recordfiles import LINKS_SPAN, scan_inlinks
 from minutch.work.tables.spans import Numbers, batchwise, scan_numbered
 
+CHECKS: Final = "checks"
+"""The folder beside the CrawlDb."""
+_TYPES: Final = {
+    "url": pl.String(),
+    "fragment": pl.String(),
+    "from_url": pl.String(),
+    "anchor": pl.String(),
+    "external": pl.Boolean(),
+    "outcome": pl.Enum(OUTCOMES),
+    "code": pl.Int32(),
+    "reason": pl.String(),
+    "asked": TIME,
+    "has_fragment": pl.Boolean(),
+}
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 _IDS: Final = (pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from"))
 
@@ -193,3 +214,45 @@ class LinkDbTable(_LinkTable):
         return pairs.group_by("key", maintain_order=True).agg(
             inlinks=pl.col("link").filter("there")
         )
+
+
+def _columns(types: Mapping[str, pl.DataType]) -> Mapping[str, SqlColumn]:
+    return {
+        name: SqlColumn(dtype, lambda rows, name=name, dtype=dtype: rows[name].cast(dtype))  # type: ignore[misc]
+        for name, dtype in types.items()
+    }
+
+
+class Checks(Database):
+    """What a check has found out, in a folder."""
+
+    def parts(self) -> list[Path]:
+        return sorted(self.current.glob("*.parquet"))
+
+
+class _FilesTable(Table):
+    def __init__(self, files: Checks | SitemapListing) -> None:
+        self._files = files
+
+    def partitions(self) -> Mapping[str, Table]:
+        if not self._files.exists():
+            raise StoreError(f"Input path does not exist: {self._files.path}")
+        return super().partitions()
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        for part in self._files.parts():
+            yield self.make(pl.read_parquet(part), request)
+
+
+class ChecksTable(_FilesTable):
+    """A table with one row per link that was checked."""
+
+    name = CHECKS
+    columns: ClassVar = _columns(_TYPES)
+
+
+class SitemapsTable(_FilesTable):
+    """A table with one row per URL in a sitemap."""
+
+    name = "sitemaps"
+    columns: ClassVar = _columns(LISTING_SCHEMA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from fractions import Fraction
 from math import comb
 
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.owntext import revisions, worddiff
-from minutch.cycle.owntext.revisions import ELSEWHERE, FRAME, HABIT, NOT_OWN, RELATIVE
+from minutch.cycle.owntext.revisions import ELSEWHERE, FRAME, HABIT, NOT_OWN, PASSING
 
 Block = tuple[str, str]
 """Place and line; a place that begins with - is one of no main text."""
@@ -25,7 +26,17 @@ def told(*pages: Sequence[Visit]) -> dict[tuple[int, int], dict[str, str | None]
     places = {place for page in pages for visit in page for place, _ in visit}
     numbers = {place: number for number, place in enumerate(sorted(places))}
     rows = [
-        (1, page, visit, visit, numbers[place], 2 if place[0] == "-" else 60, place[0] != "-", line)
+        (
+            1,
+            page,
+            visit,
+            visit,
+            numbers[place],
+            2 if place[0] == "-" else 60,
+            place[0] != "-",
+            line,
+            date(2026, 3, 2) + timedelta(visit),
+        )
         for page, visits in enumerate(pages)
         for visit, lines in enumerate(visits)
         for place, line in lines
@@ -34,6 +45,7 @@ def told(*pages: Sequence[Visit]) -> dict[tuple[int, int], dict[str, str | None]
         {
             "site": pl.UInt64(), "page": pl.UInt64(), "visit": pl.UInt32(), "segment": pl.UInt32(),
             "place": pl.UInt32(), "chance": pl.UInt8(), "own": pl.Boolean(), "line": pl.String(),
+            "day": pl.Date(),
         }
     )  # fmt: skip
     found = worddiff.sides(worddiff.read(pl.DataFrame(rows, schema=schema, orient="row")))
@@ -61,7 +73,7 @@ def site(pages: int, visits: int, lines: str) -> list[list[list[Block]]]:
 
 
 def test_a_counter_on_all_pages_is_a_habit_and_a_price_that_changes_once_is_none() -> None:
-    pages = site(6, 4, "Viewed {page}{visit}0 times")
+    pages = site(6, 4, "Counted {page}{visit}0 times")
     for visit in range(4):
         pages[2][visit].append(("price", "Price 10 EUR" if visit < 2 else "Price 12 EUR"))
         pages[3][visit].append(("price", "Price 10 EUR"))
@@ -84,11 +96,11 @@ def test_what_changes_once_on_all_pages_is_no_habit() -> None:
 
 
 def test_two_visits_mute_numbers_that_nearly_all_pages_change_but_no_prices() -> None:
-    found = told(*site(5, 2, "Viewed {page}{visit}1 times"), *site(1, 2, "Version {visit}.1"))
+    found = told(*site(5, 2, "Counted {page}{visit}1 times"), *site(1, 2, "Version {visit}.1"))
     assert {why for (page, _), lines in found.items() for why in lines.values()} <= {HABIT, None}
-    assert found[4, 1] == {"Viewed 401 times": HABIT, "Viewed 411 times": HABIT}
+    assert found[4, 1] == {"Counted 401 times": HABIT, "Counted 411 times": HABIT}
     assert found[5, 1] == {"Version 0.1": None, "Version 1.1": None}
-    few = told(*site(2, 2, "Viewed {page}{visit}1 times"))
+    few = told(*site(2, 2, "Counted {page}{visit}1 times"))
     assert {why for lines in few.values() for why in lines.values()} == {None}
     for dearer in ("Price: {page}{visit}.10 EUR", "€ {page}{visit}.10"):
         found = told(*site(9, 2, dearer))
@@ -179,12 +191,12 @@ def test_advertisements_that_take_turns_are_a_habit_and_new_ones_in_their_place(
 def test_a_page_alone_has_habits_after_three_changes_of_words_and_two_of_numbers() -> None:
     texts = ["one thing", "another", "a third one", "and a last one"]
     page = [
-        [("p", "Prose."), ("q", text), ("n", f"{visit} online")] for visit, text in enumerate(texts)
+        [("p", "Prose."), ("q", text), ("n", f"{visit} things")] for visit, text in enumerate(texts)
     ]
     found = told(page)
     assert {why for lines in found.values() for why in lines.values()} == {HABIT}
     assert told(page[:3])[0, 1] == {
-        "one thing": None, "another": None, "0 online": HABIT, "1 online": HABIT,
+        "one thing": None, "another": None, "0 things": HABIT, "1 things": HABIT,
     }  # fmt: skip
     edited = [[("p", f"First {text}."), ("p", "Second.")] for text in ("a", "b", "b", "c")]
     assert {why for lines in told(edited).values() for why in lines.values()} == {None}
@@ -221,10 +233,58 @@ def test_a_line_that_some_pages_get_is_their_own() -> None:
         ("Posted 3 hours ago by Ann", "Posted 5 days ago by Ann"),
         ("Posted yesterday", "Posted 2 days ago"),
         ("An hour ago: rain", "just now: rain"),
+        ("Gepostet vor 3 Stunden", "Gepostet vor 2 Tagen"),
+        ("Publié il y a 3 heures", "Publié il y a 2 jours"),
+        ("投稿者：山（3時間前）", "投稿者：山（2日前）"),
+        ("منذ 3 ساعات", "منذ 5 أيام"),
+        ("Noch 3 Tage, 4 Stunden", "Noch 2 Tage, 11 Stunden"),
+        ("Views: 3", "Views: 1,204"),
+        ("12 Kommentare · 4 mal geteilt", "13 Kommentare · 9 mal geteilt"),
+        ("1 комментарий", "5 комментариев"),
+        ("閲覧数：12", "閲覧数：345"),
+        ("Request 1a1aa71819717cb3-FRA", "Request 9f3e0bfbbe2403e1-FRA"),
+        ("EUR/USD 1.0812 +0.31 %", "EUR/USD 1.0790 -0.20 %"),
+        ("Today is Monday, 2 March 2026, 09:30", "Today is Tuesday, 3 March 2026, 10:12"),
+        ("Stand: 02.03.2026", "Stand: 03.03.2026"),
+        ("今天是2026年3月2日 星期一, 09:30", "今天是2026年3月3日 星期二, 10:12"),
     ],
 )
-def test_relative_times_say_nothing(old: str, new: str) -> None:
-    assert told([[("p", old)], [("p", new)]]) == {(0, 1): {old: RELATIVE, new: RELATIVE}}
+def test_times_counts_and_codes_of_a_visit_say_nothing(old: str, new: str) -> None:
+    assert told([[("p", old)], [("p", new)]]) == {(0, 1): {old: PASSING, new: PASSING}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Price: 12 EUR", "Price: 14 EUR"),
+        ("Open from 9:00 to 17:00", "Open from 9:00 to 18:00"),
+        ("Deadline: 2 April 2026", "Deadline: 3 April 2026"),
+        ("Delivery in 3 days", "Delivery in 5 days"),
+        ("For 4 guests", "For 6 guests"),
+        ("Bake at 180 °C", "Bake at 200 °C"),
+        ("第3回の会議は東京です。", "第3回の会議は大阪です。"),
+        ("Il y a 3 pommes", "Il y a 4 pommes"),
+        ("SHA-256: " + 8 * "1a2b3c4d", "SHA-256: " + 8 * "1a2b3c4e"),
+        ("Views of the lake: 3 rooms, a kitchen, " + 30 * "and more", "Views of the lake: 2"),
+    ],
+)
+def test_what_people_edit_is_told(old: str, new: str) -> None:
+    assert told([[("p", old)], [("p", new)]]) == {(0, 1): {old: None, new: None}}
+
+
+def test_lists_of_others_and_notices_say_nothing() -> None:
+    def page(head: str, first: str, notice: str = "") -> list[list[Block]]:
+        before = [("h", head), ("li", first), ("li", "A second item of it"), ("p", "Prose.")]
+        after = [("h", head), ("li", "Another first one"), ("li", "And one more"), ("p", "Prose.")]
+        return [before, [*after, *([("c", notice)] if notice else [])]]
+
+    for head in ("Related articles", "Kunden kauften auch:", "関連記事", "Les plus lus"):
+        found = told(page(head, "The first", "Wir verwenden Cookies"))[0, 1]
+        assert found.pop("Wir verwenden Cookies") == PASSING
+        assert set(found.values()) == {NOT_OWN}
+    assert set(told(page("What we need", "The first"))[0, 1].values()) == {None}
+    cookies = told([[("p", "x")], [("p", "x"), ("p", "Our chocolate cookies are here")]])
+    assert cookies == {(0, 1): {"Our chocolate cookies are here": None}}
 
 
 def test_order_spaces_and_boxes_are_no_change() -> None:
@@ -245,23 +305,23 @@ def test_what_is_no_main_text_is_not_told() -> None:
 
 
 def test_words_that_change_in_a_line_whose_number_always_does_are_told() -> None:
-    pages = site(4, 5, "Viewed {page}{visit}0 times")
-    pages[1][3][1] = ("q", "Viewed 130 times by members")
-    pages[1][4][1] = ("q", "Viewed 140 times by members")
+    pages = site(4, 5, "Counted {page}{visit}0 times")
+    pages[1][3][1] = ("q", "Counted 130 times by members")
+    pages[1][4][1] = ("q", "Counted 140 times by members")
     found = told(*pages)
-    assert found[1, 3] == {"Viewed 120 times": None, "Viewed 130 times by members": None}
+    assert found[1, 3] == {"Counted 120 times": None, "Counted 130 times by members": None}
     assert set(found[1, 4].values()) == {HABIT}
 
 
 def test_counts_of_different_pages_add_up() -> None:
-    pages = site(6, 4, "Viewed {page}{visit}0 times")
+    pages = site(6, 4, "Counted {page}{visit}0 times")
     rows = [
-        (1, page, visit, visit, place == "q", 60, True, line)
+        (1, page, visit, visit, place == "q", 60, True, line, date(2026, 3, 2))
         for page, visits in enumerate(pages)
         for visit, lines in enumerate(visits)
         for place, line in lines
     ]
-    names = ["site", "page", "visit", "segment", "place", "chance", "own", "line"]
+    names = ["site", "page", "visit", "segment", "place", "chance", "own", "line", "day"]
     found = worddiff.sides(worddiff.read(pl.DataFrame(rows, schema=names, orient="row")))
     halves = [revisions.counted(found.filter(pl.col("page") % 2 == half)) for half in (0, 1)]
     whole = revisions.added([revisions.counted(found)])
@@ -361,7 +421,7 @@ def test_what_comes_on_some_pages_and_goes_from_others_is_a_habit_unless_it_has_
             for n, two in enumerate(with_line)
         ]
 
-    banner = told(*pages("We use cookies", ""))
+    banner = told(*pages("Our shop is on holiday", ""))
     assert {why for lines in banner.values() for why in lines.values()} == {HABIT}
     stock = pages("In stock", "Sold out")
     stock += [[[("p", P.format(n)), ("q", "In stock")]] * 2 for n in range(12, 40)]
@@ -388,7 +448,7 @@ def test_a_new_design_is_no_change_and_what_changes_anyway_is_known_in_it() -> N
             (f"{box}p", first),
             (f"{box}h", "Related"),
             (f"{box}li", ad),
-            (f"{box}q", f"Viewed {number}{visit}7 times"),
+            (f"{box}q", f"Counted {number}{visit}7 times"),
             (f"{box}p", f"More of {'abcdefgh'[number]}."),
         ]
 

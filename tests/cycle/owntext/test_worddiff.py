@@ -57,6 +57,14 @@ def test_every_line_is_in_one_block_and_its_pieces_say_what_it_was_and_is(
                 assert words == line
 
 
+def test_scripts_without_spaces_are_compared_by_letters() -> None:
+    old = "次の会議は東京の本社で開催されます。"
+    [block] = blocks([old], [old.replace("東京", "大阪")])
+    assert block.pieces[1:3] == [(REMOVED, "東京"), (ADDED, "大阪")]
+    assert block.counts == (2, 2)
+    assert as_lines(block.pieces)[1].startswith("+ 次の会議は大阪の本社で")
+
+
 def test_blocks_cut_otherwise_and_lists_in_another_order_say_the_same() -> None:
     assert says_the_same(["one two", "three"], ["one", "two three"])
     assert not says_the_same(["dog bites man"], ["man bites dog"])
