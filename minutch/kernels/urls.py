@@ -81,8 +81,8 @@ def _is_address(data: U8, at: Int, end: Int) -> Bool:
 
 @inner
 def _after_plain_host(data: U8, at: Int, end: Int) -> Int:
-    """Where a host, or an address and its port, ends, before the slash; -1 if the WHATWG's parser
-    may change or refuse it, and without a slash.
+    """Where a host, or an address and its port, ends; -1 if the WHATWG's parser may change or
+    refuse it.
     """
     start = label = at
     while at < end and (
@@ -107,29 +107,32 @@ def _after_plain_host(data: U8, at: Int, end: Int) -> Int:
             return -1
         if at - first == 5 and data[first] > 53:  # from 60000 on it may be none
             return -1
-    return at if at < end and data[at] == _SLASH else -1
+    return at if at == end or data[at] in (_SLASH, _MARK, _HASH) else -1
 
 
 @inner
-def _is_whatwgs(data: U8, at: Int, end: Int, is_absolute: Bool) -> Bool:
-    """Tell whether what a short way makes of a target is what the WHATWG's parser does."""
+def _whatwgs(data: U8, at: Int, end: Int, is_absolute: Bool) -> Int:
+    """-1 if the WHATWG's parser does not do to a target what a short way does; else where it puts a
+    slash behind a host, `end` + 1 if nowhere.
+    """
+    host = int64(0)
     if data[at] == _DOT:
-        return False
+        return -1
     if is_absolute:
-        at = _after_plain_host(data, at + (8 if data[at + 4] == 115 else 7), end)
+        at = host = _after_plain_host(data, at + (8 if data[at + 4] == 115 else 7), end)
     elif data[at] == _SLASH and at + 1 < end and data[at + 1] == _SLASH:
-        at = _after_plain_host(data, at + 2, end)
+        at = host = _after_plain_host(data, at + 2, end)
     if at < 0:
-        return False
+        return -1
     before = int64(0)
     for i in range(at, end):
         byte = int64(data[i])
         if not _AS_IT_IS[byte] or (byte == _DOT and before == _SLASH):
-            return False
+            return -1
         if byte == 37 and i + 2 < end and data[i + 1] == 50 and data[i + 2] | 32 == 101:
-            return False  # `%2e` counts as a dot
+            return -1  # `%2e` counts as a dot
         before = byte
-    return True
+    return host if host > 0 and (host == end or data[host] != _SLASH) else end + 1
 
 
 @inner
@@ -208,7 +211,7 @@ def _above(data: U8, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int,
 
 @inner
 def _way(
-    data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows, row: Int
+    data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows, row: Int, strict: Bool
 ) -> tuple[Int, Int, Int]:
     """Find what stands before a target: start and end in `prefixes`, and where the rest of the
     target starts.
@@ -216,7 +219,7 @@ def _way(
     `row` is the page's first in `bounds`. The end is -1 if the target is not for a short way.
     """
     if at == end:
-        return 0, -1, at
+        return bounds[row + PAGE, 0], bounds[row + PAGE, 1] if strict else -1, at
     first = data[at]
     if first == _SLASH:
         if at + 1 == end or data[at + 1] != _SLASH:
@@ -227,7 +230,9 @@ def _way(
     if first == _HASH:
         return bounds[row + PAGE, 0], bounds[row + PAGE, 1], at
     if first == _MARK:
-        return 0, -1, at
+        # Where the base is all prefixes, its path follows its root.
+        is_one = strict and bounds[row + PATH, 0] == bounds[row + ROOT, 1]
+        return bounds[row + ROOT, 0], bounds[row + PATH, 1] if is_one else -1, at
     if _is_absolute(data, at, end):
         return 0, 0, at
     start, stop = bounds[row + DIRECTORY, 0], bounds[row + DIRECTORY, 1]
@@ -248,8 +253,9 @@ def _way(
         stop -= 1
         while stop > top and prefixes[stop - 1] != _SLASH:
             stop -= 1
-        if stop < top:
+        if stop < top and not strict:
             return _above(data, at, end, start, top)
+        stop = max(stop, top)
         at += 3
     plain = at == end or data[at] in (_MARK, _HASH) or _is_plain_relative(data, at, end)
     return start, stop if plain and at > begin else -1, at
@@ -296,24 +302,26 @@ def resolve_links(
             following = anchor + length + 1
             start, end = _without_blanks(data, start, rest)
             first = start
-            before, stop, start = _way(data, start, end, prefixes, bounds, WAYS * page)
-            if (
-                stop >= 0
-                and state[STRICT] != 0
-                and (start < end or start == first)  # dots alone lead to a folder in either way
-                and not _is_whatwgs(data, start, end, stop == 0)
-            ):
-                stop = -1
+            strict, slash = state[STRICT] != 0, end + 1
+            before, stop, start = _way(data, start, end, prefixes, bounds, WAYS * page, strict)
+            if stop >= 0 and strict and start < end:  # else it leads to a folder, or the page
+                slash = _whatwgs(data, start, end, stop == 0)
+                stop = stop if slash >= 0 else -1
             # Of 12 links that a real page left to the library, 7 were `data:`, `tel:` and the like.
-            if stop < 0 and state[STRICT] != 0 and leads_to_no_page(source + first, end - first):
+            if stop < 0 and strict and leads_to_no_page(source + first, end - first):
                 at = following
                 continue
             if stop < 0:
                 state[AT_PAGE], state[DONE], state[AT], state[TO] = page, number, at, to
                 return False
-            to = put_vint(out, to, stop - before + end - start)
+            to = put_vint(out, to, stop - before + end - start + (1 if slash <= end else 0))
             copy_bytes(target + to, prefix + before, stop - before)
             to += stop - before
+            if slash <= end:
+                copy_bytes(target + to, source + start, slash - start)
+                to += slash - start + 1
+                out[to - 1] = _SLASH
+                start = slash
             copy_bytes(target + to, source + start, end - start)
             to += end - start
             copy_bytes(target + to, source + rest, following - rest)
