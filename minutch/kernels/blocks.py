@@ -32,10 +32,9 @@ from minutch.kernels.html import (
     ElementRows,
     at,
     find_name,
-    is_blank,
     read_attributes,
 )
-from minutch.kernels.memory import load8, load32, store8
+from minutch.kernels.memory import HIGH_BITS, load8, load32, load64, store8, store64
 from minutch.kernels.native import (
     I64,
     U8,
@@ -45,6 +44,15 @@ from minutch.kernels.native import (
     inner,
     int64,
     kernel,
+    uint64,
+)
+from minutch.kernels.scan import (
+    count_marked,
+    is_blank,
+    is_copied,
+    marks_from,
+    marks_of_byte,
+    next_of,
 )
 
 ATTRIBUTES = (
@@ -186,26 +194,43 @@ def put_text(
     before, separator = size, int64(10 if gap == _LINE else 32)
     is_started = int64(size > block[TEXT_AT])
     due = int64(gap != 0) | 1 - is_started
-    while i < length:  # without a branch: a processor guesses wrong at the end of every other word
-        byte = int64(load8(data + i))
-        kind = _KINDS[byte]
-        i += 1
-        if byte == 0xC2 and i < length and load8(data + i) == 0xA0:  # a no-break space
-            kind = int64(_OF_BLANKS)
+    while i < length:
+        stop = min(i + 8, length)
+        word = load64(data + i) if i + 8 <= length else uint64(0)  # which has controls
+        blanks = marks_of_byte(word, 32)
+        if is_copied(word, blanks, due) and marks_of_byte(word, 0xC2) == 0:
+            store8(text + size, separator)
+            size += due & is_started
+            store64(text + size, word)
+            words += count_marked(blanks << uint64(8) | uint64(due << 7))
+            is_started, separator, due = int64(1), int64(32), int64(blanks >> uint64(63))
+            size += 8 - due
+            inner_bytes = word & ~(word << uint64(1)) & HIGH_BITS  # of characters beyond ASCII
+            characters += 8 - count_marked(blanks | inner_bytes)
+            ends = marks_of_byte(word, 46) | marks_of_byte(word, 33) | marks_of_byte(word, 63)
+            stops += count_marked(ends)
+            capitals += count_marked(marks_from(word, 65) & ~marks_from(word, 91))
+            blank, i = due, stop
+        while i < stop:  # without a branch: a processor guesses wrong at the end of most words
+            byte = int64(load8(data + i))
+            kind = _KINDS[byte]
             i += 1
-        blank = kind & _OF_BLANKS
-        begins = due & 1 - blank
-        due = blank
-        store8(text + size, separator)
-        size += begins & is_started  # the separator is kept only before a word
-        is_started |= begins
-        separator += (32 - separator) * begins
-        store8(text + size, byte)
-        size += 1 - blank
-        words += begins
-        characters += kind >> 1 & 1
-        stops += kind >> 2 & 1
-        capitals += kind >> 3
+            if byte == 0xC2 and i < length and load8(data + i) == 0xA0:  # a no-break space
+                kind = int64(_OF_BLANKS)
+                i += 1
+            blank = kind & _OF_BLANKS
+            begins = due & 1 - blank
+            due = blank
+            store8(text + size, separator)
+            size += begins & is_started  # the separator is kept only before a word
+            is_started |= begins
+            separator += (32 - separator) * begins
+            store8(text + size, byte)
+            size += 1 - blank
+            words += begins
+            characters += kind >> 1 & 1
+            stops += kind >> 2 & 1
+            capitals += kind >> 3
     if size == before:
         return size, max(gap, _BLANK) if length > 0 else gap
     block[WORDS] += words
@@ -412,3 +437,14 @@ def find_places(boxes: I64Rows, blocks: I64Rows, paths: I64, found: I64) -> None
             paths[i] = mixed(paths[outer], mine)
     for i in range(blocks.shape[0]):
         found[i] = folded(paths[blocks[i, BOX]])
+
+
+@kernel
+def find_lines(text: U8, blocks: I64Rows, found: I64) -> None:
+    """Say which block each line is in: one with a br element has several."""
+    at = count = int64(0)
+    for i in range(blocks.shape[0]):
+        while at <= blocks[i, TEXT_END] and count < found.size:
+            at = next_of(text, at, 10) + 1
+            found[count] = i
+            count += 1

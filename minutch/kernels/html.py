@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from minutch.kernels.memory import (
     copy_bytes,
     load8,
     load32,
     load64,
     put_vint,
-    store8,
 )
 from minutch.kernels.native import (
     I64,
@@ -31,13 +28,13 @@ from minutch.kernels.native import (
     I64Rows,
     Int,
     U8Rows,
-    Word,
     inlined,
     inner,
     int64,
     kernel,
     uint64,
 )
+from minutch.kernels.scan import BREAK, fold_text
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
 """Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is
@@ -86,21 +83,12 @@ if it has none.
 
 _NOFOLLOW = uint64(int.from_bytes(b"nofollow", "little"))
 _SMALL = uint64(0x2020202020202020)
-_BLANK, _BREAK = 1, 2
-_IS_BLANK = np.zeros(256, np.int64)
-_IS_BLANK[9:14] = _IS_BLANK[32] = 1
 
 
 @inlined
 def at(address: Int) -> Int:
     """The word at an address."""
     return int64(load64(address))
-
-
-@inlined
-def is_blank(byte: Int | Word) -> Bool:
-    """Java's `\\s`."""
-    return byte == 32 or (byte >= 9 and byte <= 13)
 
 
 @inner
@@ -269,30 +257,6 @@ def put_after_blank(room: U8, size: Int, data: Int, length: Int) -> Int:
 
 
 @inner
-def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
-    """Append a text node to the `size` bytes at `text`, where there is room for it and 2 more; the
-    new size and gap.
-    """
-    before, gap = size, max(gap, _BLANK)
-    separator = int64(10 if gap == _BREAK else 32)
-    is_started, due = int64(size > 0), int64(1)
-    for i in range(length):  # without a branch: a processor guesses wrong at the end of most words
-        byte = int64(load8(data + i))
-        blank = _IS_BLANK[byte]
-        begins = due & 1 - blank
-        due = blank
-        store8(text + size, separator)
-        size += begins & is_started  # the separator is kept only before a word
-        is_started |= begins
-        separator += (32 - separator) * begins
-        store8(text + size, byte)
-        size += 1 - blank
-    if size > before:
-        return size, due * _BLANK
-    return size, gap if length == 0 else _BREAK
-
-
-@inner
 def is_left_out(values: I64Rows) -> Int:
     """1 if a link is not to be followed or posts a form, 0 if it counts, -1 if that takes Python's
     Unicode.
@@ -376,7 +340,7 @@ def walk(
     values = attributes.values
     numbers = kinds.size - tag_sizes.size
     text_size = side_size = spare_size = count = head_count = 0
-    gap = _BREAK
+    gap = BREAK
     if marked:
         text[0], text[1], text[2] = 0xEF, 0xBB, 0xBF  # U+FEFF
         text_size, gap = 3, 0
@@ -410,7 +374,7 @@ def walk(
                 if flags & REWRITE_SHADOW and may_be_shadow(node):
                     return REWRITTEN
                 if flags & SEPARATOR:
-                    gap = _BREAK
+                    gap = BREAK
                 if flags & (LINK | IMAGE | META | BASE):
                     read_attributes(node, attributes)
                 # A link begins: its target is kept now, its anchor settled when it ends.
@@ -487,9 +451,9 @@ def walk(
             if tag >= numbers:
                 tag = numbers + find_name(tag, tags, tag_sizes)
             if kinds[tag] & SEPARATOR:
-                gap = _BREAK  # blocks separate text at both ends
+                gap = BREAK  # blocks separate text at both ends
         node = following
-    if gap == _BREAK and text_size > 0:
+    if gap == BREAK and text_size > 0:
         text[text_size] = 10
         text_size += 1
     found[TEXT_SIZE], found[SIDE_SIZE] = text_size, side_size

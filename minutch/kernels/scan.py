@@ -6,18 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.html import is_blank
-from minutch.kernels.memory import (
-    HIGH_BITS,
-    first_marked,
-    load64,
-)
+from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load64, store8, store64
 from minutch.kernels.native import (
     I64,
     U8,
     Bool,
     Int,
     U8Rows,
+    Word,
     inlined,
     inner,
     int64,
@@ -25,7 +21,87 @@ from minutch.kernels.native import (
     uint64,
 )
 
-_ONES = uint64(0x0101010101010101)
+_ONES, _LOW_BITS = uint64(0x0101010101010101), uint64(0x7F7F7F7F7F7F7F7F)
+_BLANKS = uint64(0x2020202020202020)
+BLANK, BREAK = 1, 2
+"""What is due before the next word."""
+_IS_BLANK = np.zeros(256, np.int64)
+_IS_BLANK[9:14] = _IS_BLANK[32] = 1
+
+
+@inlined
+def marks_of_byte(word: Word, byte: Int) -> Word:
+    """The high bit of each byte of eight that is this one."""
+    other = word ^ uint64(byte) * _ONES
+    return ~((other & _LOW_BITS) + _LOW_BITS | other | _LOW_BITS)
+
+
+@inlined
+def marks_from(word: Word, byte: Int) -> Word:
+    """The high bit of each byte of eight that is ASCII, and this one or more."""
+    return (word & _LOW_BITS) + uint64(128 - byte) * _ONES & ~word & HIGH_BITS
+
+
+@inlined
+def marks_of_controls(word: Word) -> Word:
+    """The high bit of each byte of eight that is below a blank."""
+    return ~marks_from(word, 32) & ~word & HIGH_BITS
+
+
+@inlined
+def count_marked(marks: Word) -> Int:
+    """How many bytes of eight have the high bit, and no other."""
+    return int64((marks >> uint64(7)) * _ONES >> uint64(56))
+
+
+@inlined
+def is_copied(word: Word, blanks: Word, due: Int) -> Bool:
+    """Tell whether folding leaves eight bytes as they are: blanks are alone; `due` says that one
+    came before.
+    """
+    return blanks & (blanks << uint64(8) | uint64(due << 7)) | marks_of_controls(word) == 0
+
+
+@inner
+def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
+    """Append a text node to the `size` bytes at `text`, where there is room for it and 2 more; the
+    new size and gap.
+    """
+    before, gap = size, max(gap, BLANK)
+    separator = int64(10 if gap == BREAK else 32)
+    is_started, due, i = int64(size > 0), int64(1), int64(0)
+    while i < length:
+        stop = min(i + 8, length)
+        word = load64(data + i) if i + 8 <= length else uint64(0)  # which has controls
+        blanks = marks_of_byte(word, 32)
+        if is_copied(word, blanks, due):
+            store8(text + size, separator)
+            size += due & is_started
+            store64(text + size, word)
+            is_started, separator, due = int64(1), int64(32), int64(blanks >> uint64(63))
+            size += 8 - due
+            i = stop
+        while i < stop:  # without a branch: a processor guesses wrong at the end of most words
+            byte = int64(load8(data + i))
+            i += 1
+            blank = _IS_BLANK[byte]
+            begins = due & 1 - blank
+            due = blank
+            store8(text + size, separator)
+            size += begins & is_started  # the separator is kept only before a word
+            is_started |= begins
+            separator += (32 - separator) * begins
+            store8(text + size, byte)
+            size += 1 - blank
+    if size > before:
+        return size, due * BLANK
+    return size, gap if length == 0 else BREAK
+
+
+@inlined
+def is_blank(byte: Int | Word) -> Bool:
+    """Java's `\\s`."""
+    return byte == 32 or (byte >= 9 and byte <= 13)
 
 
 @inlined
@@ -310,20 +386,36 @@ def drop_numbers(data: U8, out: U8) -> Int:
     """Copy the words of a text without their digits, a blank between two, but for those with a
     slash; the size. There is room for a byte more than the text has.
     """
-    at = size = word = has_word = int64(0)
+    at = size = start = has_word = int64(0)
     while at < data.size:
-        kind = int64(_OF_WORDS[data[at]])
-        if kind == _SLASH:
-            size, has_word = word, int64(0)
-            while at < data.size and _OF_WORDS[data[at]] != _SPACE:
-                at += 1
-            continue
-        # Without a branch: a processor guesses wrong at the end of every other word.
-        out[size] = _SPELLED[data[at]]
-        is_space = kind >> 1
-        is_other = 1 - is_space - (kind & 1)
-        size += is_other | is_space & has_word
-        has_word = (has_word | is_other) & ~is_space
-        word += (size - word) * is_space
-        at += 1
+        stop = min(at + 8, int64(data.size))
+        word = load64(data.ctypes.data + at) if at + 8 <= data.size else uint64(0)
+        blanks = marks_of_byte(word, 32)
+        is_left_out = marks_from(word, 47) & ~marks_from(word, 58)  # a slash or digits
+        if is_left_out == 0 and is_copied(word, blanks, 1 - has_word):
+            store64(out.ctypes.data + size, word)
+            if blanks:  # the last of them ends a word
+                has_word = 1 - int64(blanks >> uint64(63))
+                blanks |= blanks >> uint64(8)
+                blanks |= blanks >> uint64(16)
+                start = size + count_marked(blanks | blanks >> uint64(32))
+            else:
+                has_word = int64(1)
+            size += 8
+            at = stop
+        while at < stop:
+            kind = int64(_OF_WORDS[data[at]])
+            if kind == _SLASH:
+                size, has_word = start, int64(0)
+                while at < data.size and _OF_WORDS[data[at]] != _SPACE:
+                    at += 1
+                continue
+            # Without a branch: a processor guesses wrong at the end of every other word.
+            out[size] = _SPELLED[data[at]]
+            is_space = kind >> 1
+            is_other = 1 - is_space - (kind & 1)
+            size += is_other | is_space & has_word
+            has_word = (has_word | is_other) & ~is_space
+            start += (size - start) * is_space
+            at += 1
     return size if has_word else max(size - 1, int64(0))

@@ -136,10 +136,9 @@ class Choice(NamedTuple):
 
 def block_of_line(page: Blocks) -> np.ndarray:
     """Returns the block of each line of a page's text: one with a br element has several."""
-    if page.text.count(b"\n") == len(page.blocks):  # none has, on most pages
-        return np.arange(len(page.blocks))
-    ends = np.flatnonzero(np.frombuffer(page.text, np.uint8) == 10)
-    return np.searchsorted(page.blocks[:, kernels.TEXT_END], ends)
+    found = np.empty(page.text.count(b"\n"), np.int64)
+    kernels.find_lines(np.frombuffer(page.text, np.uint8), page.blocks, found)
+    return found
 
 
 def choice_of(page: Blocks, kept: Iterable[int]) -> Choice:

@@ -29,12 +29,19 @@ from plugins.lib_html.maintext import (
     said_once,
 )
 from plugins.lib_html.pages import HtmlPages
-from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
+from plugins.lib_html.textblocks import (
+    MOST_BLOCKS,
+    Blocks,
+    Flattener,
+    block_of_line,
+    page_tokens,
+    places,
+)
 from plugins.lib_html.tree_reader import attribute_numbers
 from tests.support.examples import examples, tabled
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, parse
-from tests.support.plainblocks import plain_blocks, plain_places
+from tests.support.plainblocks import plain_blocks, plain_lines, plain_places
 from tests.support.plainfeatures import (
     plain_features,
     plain_kinds,
@@ -84,6 +91,7 @@ def compare(page: str) -> Blocks | None:
         else:
             np.testing.assert_array_equal(ours, theirs, name)
     np.testing.assert_array_equal(places(found), plain_places(found))
+    np.testing.assert_array_equal(block_of_line(found), plain_lines(found))
     rows = features_of(found, WEIGHTS, CHANCES)
     for number, (row, other) in enumerate(
         zip(rows, plain_features(found, WEIGHTS, CHANCES), strict=True)

@@ -250,3 +250,9 @@ def plain_places(page: Blocks) -> np.ndarray:
     whole = paths[page.blocks[:, kernels.BOX]]
     found: np.ndarray = (whole ^ whole >> 31 - kernels.BITS) & (1 << kernels.BITS) - 1
     return found
+
+
+def plain_lines(page: Blocks) -> np.ndarray:
+    """Says which block each line is in."""
+    ends = np.flatnonzero(np.frombuffer(page.text, np.uint8) == 10)
+    return np.searchsorted(page.blocks[:, kernels.TEXT_END], ends)

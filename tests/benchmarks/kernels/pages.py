@@ -25,7 +25,7 @@ from plugins.language_identifier.language import _identifier
 from plugins.lib_html.browserlinks import BrowserLinks, _with_drawings
 from plugins.lib_html.elements import Elements, in_css, in_text
 from plugins.lib_html.maintext import KINDS, MODEL, NameWeights, Scorer, features_of
-from plugins.lib_html.textblocks import Blocks, Flattener, places
+from plugins.lib_html.textblocks import Blocks, Flattener, block_of_line, places
 from plugins.lib_html.tree import Limits, build_tree, next_tag_of
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
@@ -36,7 +36,7 @@ from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
 from tests.support import plainscan
-from tests.support.plainblocks import plain_blocks, plain_places
+from tests.support.plainblocks import plain_blocks, plain_lines, plain_places
 from tests.support.plainfeatures import (
     plain_features,
     plain_kinds,
@@ -339,6 +339,17 @@ def place_blocks_of_pages(made: Made) -> Ways:
     pages = [page for page in read if page is not None]
     return Ways(
         lambda: [places(page) for page in pages], lambda: [plain_places(page) for page in pages]
+    )
+
+
+@row("blocks.find_lines", by="NumPy: line ends searched for among those of blocks")
+def find_blocks_of_lines(made: Made) -> Ways:
+    flattener = Flattener(attribute_numbers() or {})
+    read = (flattener.read(build_tree(page.replace(b" ", b"<br>"))) for page in made.html)
+    pages = [page for page in read if page is not None]
+    return Ways(
+        lambda: [block_of_line(page) for page in pages],
+        lambda: [plain_lines(page) for page in pages],
     )
 
 
