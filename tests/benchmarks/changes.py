@@ -19,9 +19,11 @@ from typing import Final
 
 import polars as pl
 
+from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.cycle.segment.store import segments_in
 from minutch.inspect.query.changes import UNCHANGED, Changes
-from tests.support import oddsites, tonguesites
+from tests.support import oddsites, scriptedsites, tonguesites
+from tests.support.pages import configuration
 from tests.support.scriptedsites import KINDS, ScriptedSite, Told
 
 SIZES: Final = (5, 12, 40, 150)
@@ -137,7 +139,10 @@ def main() -> None:
     parser.add_argument("--visits", nargs="*", type=int, default=VISITS)
     parser.add_argument("--wrong", action="store_true", help="also what is wrong, by site")
     parser.add_argument("--keep", type=Path, help="a folder where sites are kept between runs")
+    parser.add_argument("--text", default="blocks", help="parser.html.text: page has no marks")
     arguments = parser.parse_args()
+    conf = configuration(**{"parser.html.text": arguments.text})
+    scriptedsites.PARSER = ParseUtil(conf)  # type: ignore[misc]
     cells = dict[tuple[str, int, int], Counter[str]]()
     with TemporaryDirectory() as temporary:
         made = arguments.keep or Path(temporary)

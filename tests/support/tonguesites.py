@@ -256,6 +256,7 @@ def _price(title: str, tongue: str) -> str:
     }.get(tongue, f"{cents // 100},{cents % 100:02} €")
 
 
+_NAMES: Final = ("Ada", "Bob", "Cleo", "Dan")
 Says = Mapping[str, str]
 NOISE: Final[Mapping[str, Callable[[Moment, Says, str], str]]] = {
     "views": lambda m, s, _: (
@@ -268,7 +269,7 @@ NOISE: Final[Mapping[str, Callable[[Moment, Says, str], str]]] = {
         s["online"].format(k=m.rng.randint(9, 80), a=m.rng.randint(0, 8), b=m.rng.randint(5, 70))
     ),
     "posted": lambda m, s, _: (
-        f"<p>{s['posted'].format(who=m.doc.title.split()[0], ago=_ago(m, s))}</p>"
+        f"<p>{s['posted'].format(who=_NAMES[m.doc.posted.hour % 4], ago=_ago(m, s))}</p>"
     ),
     "today": lambda m, s, t: f"<p>{s['today'].format(day=day_in(t, m.at))}, {m.at:%H:%M}</p>",
     "stand": lambda m, s, t: (

@@ -134,7 +134,9 @@ _CLOCK: Final = (
 )
 _NUMBER: Final = r"\d[\d.,'’]*(?: ?(?:[km]|tsd|mio|тыс|млн)\b\.?|万|萬|만)?"
 _COUNTED: Final = (
-    rf"(?i)(?-i:\b[A-Z]{{3}}/[A-Z]{{3}}\b)|{_NUMBER}\W{{0,3}}(?:[\p{{L}}.]+ ){{0,2}}(?:{_COUNTS})"
+    r"(?i)(?-i:\b[A-Z]{3}/[A-Z]{3}\b)|\b\d[.,]\d ?/ ?5\b"
+    r"|\b\d(?:[.,]\d+)? (?:/|of|out of|von|sur|de|su|из|na|من) 5\b"
+    rf"|{_NUMBER}\W{{0,3}}(?:[\p{{L}}.]+ ){{0,2}}(?:{_COUNTS})"
     rf"|\b(?:{_COUNTS})\p{{L}}*\W{{0,4}}{_NUMBER}"
     rf"|{_NUMBER}[^\d\n]{{0,12}}(?:{_WIDE_COUNTS})|(?:{_WIDE_COUNTS})[^\d\n]{{0,16}}{_NUMBER}"
 )
@@ -142,7 +144,7 @@ _COUNTED: Final = (
 _EACH_NUMBER: Final = rf"(?i)[+−-]?{_NUMBER}(?: ?\p{{L}}+)?"
 """A number, and the word after it, which is another in the plural."""
 _COUNT_LINE: Final = 160
-"""Bytes of a line that may be one of counts: longer ones say more than that."""
+"""Letters of a line that may be one of counts: longer ones say more than that."""
 _OTHERS: Final = (
     r"related|(?:\S+ )?related (?:articles?|posts?|stories|content|products?|topics?|news|reading"
     r"|videos?|items|pages?|questions?|searches)|(?:most )?popular (?:posts|articles|stories"
@@ -234,7 +236,7 @@ def read(lines: pl.DataFrame) -> pl.DataFrame:
     apart = pl.col("line").str.replace_all(rf"({_WIDE})(\d)", "$1 $2")
     apart = apart.str.replace_all(rf"(\d)({_WIDE})", "$1 $2")
     words = words.with_columns(words=apart.str.split(" "))
-    size = pl.col("line").str.len_bytes()
+    size = pl.col("line").str.len_chars()
     is_number = pl.element().str.contains(r"\d") | pl.element().str.contains(_DATES)
     masked = pl.col("words").list.eval(pl.when(is_number).then(pl.lit("#")).otherwise(pl.element()))
     masked = masked.list.join(" ").str.replace_all(r"#(?: #)+", "#")
@@ -273,7 +275,7 @@ def read(lines: pl.DataFrame) -> pl.DataFrame:
 def _still(line: pl.Expr) -> pl.Expr:
     """Returns a hash of what is left of lines without what passes."""
     still = line.str.replace_all(_PASSING, "#")
-    is_count = (line.str.len_bytes() <= _COUNT_LINE) & still.str.contains(_COUNTED)
+    is_count = (line.str.len_chars() <= _COUNT_LINE) & still.str.contains(_COUNTED)
     return pl.when(is_count).then(still.str.replace_all(_EACH_NUMBER, "#")).otherwise(still).hash()
 
 

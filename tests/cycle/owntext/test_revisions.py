@@ -242,6 +242,7 @@ def test_a_line_that_some_pages_get_is_their_own() -> None:
         ("12 Kommentare · 4 mal geteilt", "13 Kommentare · 9 mal geteilt"),
         ("1 комментарий", "5 комментариев"),
         ("閲覧数：12", "閲覧数：345"),
+        ("Note : 4,3 sur 5 (18 votes)", "Note : 4,1 sur 5 (25 votes)"),
         ("Request 1a1aa71819717cb3-FRA", "Request 9f3e0bfbbe2403e1-FRA"),
         ("EUR/USD 1.0812 +0.31 %", "EUR/USD 1.0790 -0.20 %"),
         ("Today is Monday, 2 March 2026, 09:30", "Today is Tuesday, 3 March 2026, 10:12"),
