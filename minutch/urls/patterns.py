@@ -38,9 +38,10 @@ LEVELS: Final = ("host", "shape", "first directory", "directory", "names", "path
 """What a URL belongs to, from the largest to the smallest: but for the shape and the names, each is
 the beginning of the next. Where names of directories are drawn by lot, a shape is all that its
 pages have in common; where each article has a name of its own, and views to print, to share and to
-reply to, names of parameters are what tells these from the articles. Tried and dropped: values that
-are words (`?do=edit&id`) for an eighth. A DokuWiki's forms were told from its exports, but forgotten
-as the host grew, and then asked for at once: 95 % of 150 pages after 586 requests in place of 299.
+reply to, names of parameters are what tells these from the articles. Tried and dropped: an eighth
+level of values that are words (`?do=edit&id`). A DokuWiki's forms were told from its exports, but
+forgotten as the host grew, and then asked for at once: 95 % of 150 pages after 586 requests in
+place of 299.
 """
 _PARAMETERS: Final = re.compile(r";[^/]*")
 # A class between slashes or dots alone, not part of a word.

@@ -336,6 +336,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "skipped_truncated": "{} cut off",
         "documents_with_links_cut": "{} with links cut",
         "documents_with_external_links_left_out": "{} with external links left out",
+        "documents_with_noindex_or_nofollow": "{} saying noindex or nofollow",
     },
     "updatedb": {
         "db_unfetched": "{} to fetch",

@@ -32,6 +32,7 @@ from minutch.records.crawldatum import MAX_SIGNATURE, STATUS_FETCH_SUCCESS, STAT
 from minutch.records.metadata import (
     FETCH_STATUS_KEY,
     FETCH_TIME_KEY,
+    ROBOTS_KEY,
     SEGMENT_NAME_KEY,
     SIGNATURE_KEY,
     MadeLater,
@@ -54,12 +55,15 @@ CUT = "documents_with_links_cut"
 """Counts documents that have more links than db.max.outlinks.per.page."""
 EXTERNAL = "documents_with_external_links_left_out"
 """Counts documents with links that db.ignore.external.links leaves out."""
+KEPT_OUT = "documents_with_noindex_or_nofollow"
+"""Counts documents whose robots elements say so: of a home page, that is why a crawl ends there."""
 
 OUTCOMES: Final = frozenset({
-    *MAJOR_NAMES, CUT, EXTERNAL, UNREADABLE, SKIPPED_NO_STATUS, SKIPPED_NOT_FETCHED,
+    *MAJOR_NAMES, CUT, EXTERNAL, KEPT_OUT, UNREADABLE, SKIPPED_NO_STATUS, SKIPPED_NOT_FETCHED,
     SKIPPED_PARSE_FAILED, SKIPPED_TRUNCATED, SKIPPED_NO_PARSER,
 })  # fmt: skip
 """The outcomes of pages and documents: names of counters."""
+_KEEPS_OUT: Final = re.compile(r"(?<![:\w-])(?:noindex|nofollow|none)\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -212,6 +216,9 @@ class PageParser:
             page.outcomes += [
                 name for name, count in ((CUT, kept.unread), (EXTERNAL, kept.external)) if count
             ]
+            robots = parse.data.parse_meta.get_values(ROBOTS_KEY)
+            if robots and any(map(_KEEPS_OUT.search, robots)):
+                page.outcomes.append(KEPT_OUT)
             if self._fetching:
                 # scores are shared out among the links kept, not among all (FetcherThread.output)
                 parse.data.outlinks = kept.links

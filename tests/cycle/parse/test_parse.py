@@ -109,6 +109,26 @@ def test_what_is_written_in_which_order(tmp_path: Path) -> None:
     } == {NOW}
 
 
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("noindex, follow", 1),
+        ("index,NOFOLLOW", 1),
+        ("none", 1),
+        ("all", 0),
+        ("max-image-preview:none", 0),
+        ("noarchive", 0),
+    ],
+)
+def test_documents_that_robots_are_kept_from_are_counted(
+    tmp_path: Path, said: str, count: int
+) -> None:
+    """A crawl whose home page says nofollow ended there without a word."""
+    one = page("a", f"<meta name=robots content='{said}'><a href=/b>b</a>x")
+    _, counts = parsed(tmp_path, one, page("b", "<p>x"))
+    assert counts.get("documents_with_noindex_or_nofollow", 0) == count
+
+
 LONG = {"http.content.truncated": "true", "http.content.truncated.reason": "length"}
 
 
