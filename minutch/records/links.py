@@ -248,16 +248,16 @@ class OutlinkRun(Sequence[Outlink]):
         return cls(count, out.getvalue())
 
     @classmethod
-    def to(cls, targets: Sequence[str]) -> OutlinkRun:
-        """Returns the run of links to these, without anchors."""
-        try:
-            urls = [*map(str.encode, targets)]
-        except UnicodeEncodeError:
-            urls = [*map(encode_text, targets)]
+    def to(cls, targets: Sequence[bytes]) -> OutlinkRun:
+        """Returns the run of links to these (`encode_text`), without anchors."""
         # Nearly all: the length takes a byte.
-        sizes = [b"%c" % len(url) if len(url) < 128 else encode_vlong(len(url)) for url in urls]
-        parts = [b"%b%b\0\0" % pair for pair in zip(sizes, urls, strict=True)]
-        return cls(len(urls), b"".join(parts))
+        parts = [
+            b"%c%b\0\0" % (len(url), url)
+            if len(url) < 128
+            else b"%b%b\0\0" % (encode_vlong(len(url)), url)
+            for url in targets
+        ]
+        return cls(len(parts), b"".join(parts))
 
     def without(self, targets: Set[bytes]) -> OutlinkRun:
         """Returns the run without its links to these that have no anchor."""

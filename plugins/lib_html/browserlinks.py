@@ -46,11 +46,11 @@ from .elements import (
     in_list,
     in_policy,
     in_srcset,
-    in_text,
     is_hint,
     is_likely,
     is_nofollow,
     kinds_of,
+    places_of_urls,
     read_refresh,
 )
 from .tree_reader import attribute_numbers, names_of
@@ -186,12 +186,12 @@ _READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
     CSS: in_css,
     LIKELY: lambda value: (value,) if is_likely(value) else (),
 }
-_READERS_OF_BYTES: Final[Mapping[str, Callable[[bytes], Iterable[str]]]] = {
-    URL: lambda value: (value.decode(),),
-    URLS: lambda value: in_list(value.decode()),
-    SRCSET: lambda value: in_srcset(value.decode()),
-    CSS: in_css_bytes,
-    LIKELY: lambda value: (text,) if is_likely(text := value.decode()) else (),
+_READERS_OF_BYTES: Final[Mapping[str, Callable[[bytes], Iterable[bytes]]]] = {
+    URL: lambda value: (value,),
+    URLS: lambda value: map(encode_text, in_list(value.decode())),
+    SRCSET: lambda value: map(encode_text, in_srcset(value.decode())),
+    CSS: lambda value: map(encode_text, in_css_bytes(value)),
+    LIKELY: lambda value: (value,) if is_likely(value.decode()) else (),
 }
 """The same of UTF-8."""
 _NAMES: Final = {*LINK_ATTRIBUTES.values(), *BROWSER_LINKS} - {"style"} | {
@@ -243,7 +243,7 @@ class BrowserLinks:
         return LinkFinder(self._attributes, self._ignored, numbers)
 
     @cached_property
-    def _of_value(self) -> dict[int, Callable[[bytes], Iterable[str]]]:
+    def _of_value(self) -> dict[int, Callable[[bytes], Iterable[bytes]]]:
         """What a value is, by the kernel → what yields its links."""
         assert self._finder is not None
         kinds, takes_forms = self.kinds, "form" in self._elements.link_attributes
@@ -262,7 +262,7 @@ class BrowserLinks:
             if kind in kinds and is_wanted:
                 readers[value] = _READERS_OF_BYTES[URL]
         if "css" in kinds:
-            readers[kernels.OF_STYLE] = in_css_bytes
+            readers[kernels.OF_STYLE] = _READERS_OF_BYTES[CSS]
         return readers
 
     def links(
@@ -274,7 +274,7 @@ class BrowserLinks:
         """
         hosts: set[bytes] = set()
         found = dict.fromkeys(self._targets(data, document, page, read, marks, 1, hosts))
-        targets = [target for target in found if target and not target.startswith("#")]
+        targets = [target for target in found if target and not target.startswith(b"#")]
         links: Sequence[Outlink] = page.links
         if hosts and isinstance(links, OutlinkRun):
             links = links.without(hosts)
@@ -291,20 +291,21 @@ class BrowserLinks:
         marks: int,
         level: int,
         hosts: set[bytes],
-    ) -> Iterator[str]:
+    ) -> Iterator[bytes]:
         inside: list[bytes] = []
         kinds = self.kinds
         if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
-            yield match[2].decode("utf-8", "replace")
+            yield match[2].decode("utf-8", "replace").encode()
         values = None if self._finder is None else self._finder.find(document)
         if values is not None:
             yield from self._of_values(values, inside, hosts)
         else:
             hosts.update(_hosts(document))
             for node in _with_drawings(document.css(self._selectors)):
-                yield from self._of_element(node, inside)
+                yield from map(encode_text, self._of_element(node, inside))
         if "text" in kinds:
-            yield from in_text(page.text)
+            for start, end in places_of_urls(page.text):
+                yield page.text[start:end]
         if "comment" in kinds and marks & scan.CONDITION:
             inside += _conditional_comments(data)
         if "frame" in kinds and marks & scan.FRAME:
@@ -313,23 +314,23 @@ class BrowserLinks:
             for markup in inside:
                 yield from self._of_page_within(markup, read, level + 1)
 
-    def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[str]:
+    def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[bytes]:
         has_urls = "text" in self.kinds and b"://" in _DRAWING.sub(b"", data)
         if not has_urls and not may_have_links(data):
             return
         with suppress(ParseError):
             document, page = read(data)
-            yield from (link.to_url for link in page.links)
+            yield from (encode_text(link.to_url) for link in page.links)
             marks = scan.marks_of(np.frombuffer(data, np.uint8))
             yield from self._targets(data, document, page, read, marks, level, set())
 
     def _of_values(
         self, values: Iterable[tuple[int, bytes]], inside: list[bytes], hosts: set[bytes]
-    ) -> list[str]:
+    ) -> list[bytes]:
         """Returns the links in values; pages in them are added to `inside`, hosts to connect to, to
         `hosts`.
         """
-        found: list[str] = []
+        found: list[bytes] = []
         equivalent, is_host, readers = "", False, self._of_value
         for kind, value in values:
             if (read := readers.get(kind)) is not None:
@@ -344,7 +345,7 @@ class BrowserLinks:
             elif kind == kernels.OF_EQUIVALENT:
                 equivalent = value.decode()
             elif kind == kernels.OF_META:
-                found += self._of_meta(equivalent, value.decode(), inside)
+                found += map(encode_text, self._of_meta(equivalent, value.decode(), inside))
                 equivalent = ""
             elif kind >= kernels.OTHERS:  # what is left holds a page
                 inside.append(value)

@@ -21,6 +21,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels.occurrences import find_scripts
 from minutch.kernels.textlinks import (
     ALONE,
@@ -317,7 +318,8 @@ class JSParseFilter(HtmlParseFilter):
         data = result[content.url].data
         # Before the page's own, as JSParseFilter puts them: db.max.outlinks.per.page keeps the
         # first.
-        data.outlinks = joined(OutlinkRun.to(found), data.outlinks) if found else data.outlinks
+        if found:
+            data.outlinks = joined(OutlinkRun.to([*map(encode_text, found)]), data.outlinks)
         return result
 
 

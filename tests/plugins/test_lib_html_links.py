@@ -463,7 +463,8 @@ def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes], se
         return []
     inside: list[bytes] = []
     hosts: set[bytes] = set()
-    by_kernel = [link for link in of._of_values(values, inside, hosts) if link], inside, hosts
+    found = [link.decode() for link in of._of_values(values, inside, hosts) if link]
+    by_kernel = found, inside, hosts
     inside = []
     nodes = _with_drawings(document.css(of._selectors))
     found = [link for node in nodes for link in of._of_element(node, inside) if link]

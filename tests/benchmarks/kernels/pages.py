@@ -150,7 +150,7 @@ def find_links_of_browsers(made: Made) -> Ways:
         found = (
             (links._of_values(finder.find(document) or (), [], set())) for document in documents
         )
-        return [[*filter(None, page)] for page in found]
+        return [[link.decode() for link in page if link] for page in found]
 
     def by_selectors() -> list[list[str]]:
         pages = (_with_drawings(document.css(links._selectors)) for document in documents)
