@@ -31,6 +31,7 @@ from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.urls.domains import _list as suffix_list
+from minutch.urls.patterns import Doubts
 from plugins.lib_http.credentials import Credentials
 from plugins.lib_http.settings import HttpSettings
 from tests.faults.readers import ENCODINGS, XML, Reader, from_file
@@ -153,6 +154,7 @@ _FILES: Final = (
         f"{TREE} type= offset= mask= pattern= 0x <match\\x20 <magic\\x20 <glob\\x20 big32 host16",
         properties={"mime.types.file": "tika-mimetypes.xml"},
     ),
+    Rules("doubtful-names.txt", lambda conf: Doubts(conf.read_resource("doubtful-names.txt"))),
     Rules("adaptive-mimetypes.txt", lambda conf: read_mime_rates(conf, "adaptive-mimetypes.txt")),
     Rules(
         "adaptive-host-specific-intervals.txt",

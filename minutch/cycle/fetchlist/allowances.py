@@ -8,6 +8,8 @@ With the exploration x (generate.pattern.budget), of those that were never asked
               the host's other pages are new
     good      half of the late ones were new         4 times the last ones, by which growth is
                                                      measured; x/2 at least
+    doubted   fewer than x/5, and their names seldom   1; x/2 where nothing else is due
+              lead to new pages (by kind of name)
     grows     good, but URLs lead to ever more of    x/10; after x/4 rounds one in every third;
               their own kind                         new/x, if that is more; x at most
     alike     half of the late ones were new, but    one, after as many rounds as a quarter of what
@@ -72,12 +74,13 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.urls.hostcolumns import domains_of, host_names
-from minutch.urls.patterns import LEVELS
+from minutch.urls.patterns import LEVELS, Doubts
 from minutch.work.tables.frame import decode_keys
 
 Hashes = npt.NDArray[np.uint64]
 
 _NAMES: Final = LEVELS.index("names")
+NO_DOUBTS: Final = Doubts()
 NAMES: Final = pl.Schema({"host": pl.UInt64(), "is_asked": pl.Boolean(), "name": pl.String()})
 
 
@@ -92,13 +95,14 @@ class Levels:
     """The `domain`s (hashes) of each `host` that may share one with others, by that, and whether it
     `is_asked`: something of it was asked for.
     """
+    doubts: Doubts = NO_DOUBTS
 
     def groups_of(
-        self, hashes: Hashes
-    ) -> tuple[Hashes, npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+        self, keys: pl.Series, hashes: Hashes
+    ) -> tuple[Hashes, npt.NDArray[np.uint8], npt.NDArray[np.bool_], npt.NDArray[np.uint16]]:
         """Returns the group of each URL, and its level: the smallest that is known, or the host; of
-        hosts that were never asked their domain; and whether its parameters have names of which
-        little is known.
+        hosts that were never asked their domain; whether its parameters have names of which little
+        is known; and the number of the kind of doubts (0: none) whose group on its host that is.
         """
         group, level = hashes[:, 0].copy(), np.zeros(len(hashes), np.uint8)
         for number in range(1, len(LEVELS)):
@@ -111,7 +115,16 @@ class Levels:
         others = np.flatnonzero((level == 0) & _are_in(new["host"].to_numpy(), group))
         at = np.searchsorted(new["host"].to_numpy(), group[others])
         group[others] = new["domain"].to_numpy()[at]
-        return group, level, has_names & ~is_tried
+        is_of_domain = (level == 0) & (group != hashes[:, 0])
+        is_untried = has_names & ~is_tried
+        # Suspects are few a round anyway, and tell more of each other than of their kind.
+        rows = np.flatnonzero(~is_untried & ~is_of_domain)
+        named = self.doubts.within(decode_keys(keys.gather(rows)), level[rows])
+        rows, doubt = rows[named["row"].to_numpy()], np.zeros(len(hashes), np.uint16)
+        doubt[rows] = named["kind"].to_numpy()
+        kinds = pl.Series(self.doubts.kinds).hash(self.seed).to_numpy()
+        group[rows], level[rows] = hashes[rows, 0] ^ kinds[doubt[rows]], _NAMES
+        return group, level, is_untried, doubt
 
 
 def _are_in(ordered: Hashes, values: Hashes) -> npt.NDArray[np.bool_]:
@@ -237,6 +250,7 @@ COUNTS: Final = pl.Schema(
         "since": pl.Int64(),
         "before": pl.Int64(),
         "is_suspect": pl.Boolean(),
+        "doubt": pl.UInt16(),
     }
 )
 """Counts of a group's URLs by the round that asked for them, or found those that wait: `new` ones,
@@ -250,8 +264,8 @@ FINDS: Final = pl.Schema(
 """How many URLs of a group wait that pages of another, or of its own, led to in a round."""
 SUSPECT: Final = 1 << 61
 """Makes of a group's name that of its suspects."""
-NEW, GOOD, GROWS, ALIKE, SOME, DULL = range(6)
-_APART: Final = {GROWS: 1, ALIKE: 2, SOME: 3, DULL: 4}
+NEW, GOOD, GROWS, DOUBTED, ALIKE, SOME, DULL = range(7)
+_APART: Final = {GROWS: 1, ALIKE: 2, SOME: 3, DULL: 4, DOUBTED: 5}
 """Kinds of groups that share -> what is added to their host, as the name of what they share."""
 _SPREADS: Final = 2
 """How often it is asked what was led to by what."""
@@ -275,7 +289,7 @@ def allowances(
     for _ in range(_SPREADS):
         table = _spread(table, finds)
     table = _by_domain(_of_suspects(table, few))
-    of_own = finds.join(table.filter(pl.col("kind") > GOOD).select(finder="group"), on="finder")
+    of_own = finds.join(table.filter(_is_bad()).select(finder="group"), on="finder")
     of_own = of_own.group_by("group").agg(of_own=pl.col("found").sum())
     table = table.join(of_own, on="group", how="left")
     pool = pl.col("group")
@@ -289,6 +303,10 @@ def allowances(
         "group", "pool", "level", "asked", "new", "waiting", "growth", "kind", "shared", "allowed",
         "more_pool", "more",
     )  # fmt: skip
+
+
+def _is_bad() -> pl.Expr:
+    return (pl.col("kind") > GOOD) & (pl.col("kind") != DOUBTED)
 
 
 def _lately(by: str) -> pl.Expr:
@@ -323,7 +341,7 @@ def _judged(
         is_last=asked.cum_sum(reverse=True).over("group") - asked < probes,
     )
     table = rounds.group_by("group").agg(
-        pl.col("host", "is_suspect").first(),
+        pl.col("host", "is_suspect", "doubt").first(),
         pl.col("level").min(),
         pl.col("asked", "new", "other", "waiting", "pending").sum(),
         pl.col("since").min(),
@@ -360,7 +378,8 @@ def _judged(
     of_host, own = _is_good("host_other", "host_late"), _is_good("late_other", "late")
     other = pl.when(is_few).then(of_host).otherwise(own)
     kind = (
-        pl.when(other & is_few & pl.col("is_suspect")).then(GROWS)
+        pl.when(other & is_few & (pl.col("doubt") > 0)).then(DOUBTED)
+        .when(other & is_few & pl.col("is_suspect")).then(GROWS)
         .when(other & is_few).then(NEW)
         .when(other & (growth_ > _GROWTH)).then(GROWS)
         .when(other).then(GOOD)
@@ -377,7 +396,7 @@ def _judged(
 
 def _spread(table: pl.DataFrame, finds: pl.DataFrame) -> pl.DataFrame:
     """Takes groups for growing that were found by such, or by others that bring little."""
-    bad = table.filter(pl.col("kind") > GOOD).select(finder="group", is_bad=True)
+    bad = table.filter(_is_bad()).select(finder="group", is_bad=True)
     found = finds.join(bad, on="finder", how="left").group_by("group")
     by_bad = found.agg(by_bad=pl.col("found").filter("is_bad").sum() * 2 > pl.col("found").sum())
     table = table.join(by_bad, on="group", how="left")
@@ -431,6 +450,7 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         pl.when(kind == NEW).then(explore)
         .when((kind == GOOD) & pl.col("endless")).then(most_good.clip(upper_bound=5 * explore))
         .when(kind == GOOD).then(most_good)
+        .when(kind == DOUBTED).then(1)
         .when((kind == GROWS) & (pl.col("rounds") <= explore // 4)).then(share.clip(probes))
         .when(kind == GROWS).then(share.clip((pause > 2).cast(pl.Int64)))
         .otherwise(pause >= wasted // 4)
@@ -440,7 +460,8 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     leads_on = (kind == ALIKE) & (is_chain | (pl.col("growth") > _ENDLESS))
     most_wasted = pl.col("host_new").clip(2 * explore, 5 * explore)
     is_over = (wasted >= most_wasted) & (leads_on | (kind == DULL))
-    turn = pl.when(kind == GROWS).then(0).when((kind == ALIKE) & ~leads_on).then(1).otherwise(2)
+    rest = pl.when((kind == ALIKE) & ~leads_on).then(2).otherwise(3)
+    turn = kind.replace_strict({GROWS: 0, DOUBTED: 1}, default=rest)
     waits = (kind > GOOD) & ~is_over & (waiting > 0)
     pools = pools.with_columns(allowed=allowed, turn=pl.when(waits).then(turn))
     first = pools["turn"].min()

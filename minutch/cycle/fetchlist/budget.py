@@ -1,13 +1,14 @@
-"""Says which URLs that were never asked for may be asked for now: of each pattern of URLs so many
-as what it has given deserves (`allowances`). A trap gets a bounded share, a catalogue is read to
-its end.
+"""Says which URLs that were never asked for may be asked for now: of each pattern as many as what
+it has given deserves (`allowances`). A trap gets a bounded share, a catalogue is read to its end.
 
 Each URL belongs to a group: the smallest of its levels (`urls.patterns`) of which x/5 URLs, and a
 sixteenth of all its host's, have been asked for, or else to its host; while that has none that was
-asked for, to its domain. Suspects are a group of their own and have to prove their worth: those
-that differ in codes alone from one that was asked for before (in another session: each page is read
-once), those that only pages lead to that say what others said before, and those whose parameters
-have names that are hardly tried (an album whose photos have sizes looked as if it grew). Of a group
+asked for, to its domain. Names that seldom lead to new pages (`Doubts`) make groups of a host, by
+their kind, until a level that has them in common is known. Suspects are groups of their own and
+have to prove their worth: those that differ in codes alone from one that was asked for before (in
+another session: each page is read once), those that only pages lead to that say what others said
+before, and those whose parameters have names that are hardly tried (an album whose photos have
+sizes looked as if it grew). Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
     new       have content that no page had before, by signature (of hosts the one with the shorter
@@ -19,13 +20,12 @@ have names that are hardly tried (an album whose photos have sizes looked as if 
 
 Those with the best score come first; of groups that grow, every other one is the best of those that
 were found last: where they end says most. Of each path (without its query) that is not known so
-well come not more than x, where groups grow x of both. The others wait in the CrawlDb, and all
-counts are the databases'. Pages that were asked for before are no matter of this. Why not by
-signatures alone: random text is always new. Why not by growth alone: so do honest sites, at first.
-Tried and dropped: an allowance for each level of a URL, one within the other (new directories had
-to share what a catalogue was given); each level for itself where x/2 were asked for (paths of
-random words made hundreds of small groups, some of which always seemed to end); growth by what is
-found in a group, whoever has led to it (lists made their items look like a trap).
+well come not more than x, where groups grow x of both. The others wait, and all counts are the
+databases'. Why not by signatures alone: random text is always new. Why not by growth alone: honest
+sites grow, too. Dropped: an allowance for each level, one within the other (new directories had to
+share what a catalogue got); each level for itself where x/2 were asked for (paths of random words:
+hundreds of groups, some of which always seemed to end); growth by what is found in a group, whoever
+led there (lists made their items look like a trap).
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from minutch.cycle.fetchlist.allowances import (
     GOOD,
     GROWS,
     NAMES,
+    NO_DOUBTS,
     SUSPECT,
     Hashes,
     Levels,
@@ -58,7 +59,7 @@ from minutch.records import crawldatum as status
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import domains_of, host_names
-from minutch.urls.patterns import LEVELS, form_hashes, level_hashes, levels_of
+from minutch.urls.patterns import LEVELS, Doubts, form_hashes, level_hashes, levels_of
 from minutch.work.tables.frame import decode_keys
 
 PROPERTY: Final = "generate.pattern.budget"
@@ -77,14 +78,14 @@ _MANY: Final = 1_000_000
 """Rows from which on those without a place are dropped."""
 _PATH: Final = LEVELS.index("path")
 _NEWEST: Final = 1 << 62
-"""Makes of a pool's name that of those of its URLs that were found last."""
+"""Makes of a pool's name that of its URLs that were found last."""
 _KEYS: Final = pl.Schema({"group": pl.UInt64(), "path": pl.UInt64(), "rank": pl.UInt64()})
 _HOSTS: Final = pl.Schema(
     {"group": pl.UInt64(), "own": pl.UInt64(), "by": pl.UInt64(), "round": pl.UInt32()}
 )
 _SUMS: Final = {
     "host": pl.Expr.first, "level": pl.Expr.first, "since": pl.Expr.min, "before": pl.Expr.max,
-    "is_suspect": pl.Expr.first,
+    "is_suspect": pl.Expr.first, "doubt": pl.Expr.first,
 }  # fmt: skip
 _CHOICES: Final = (("pool", "allowed"), ("more_pool", "more"))
 """What groups share, and what they are allowed: for now, and where nothing else is due."""
@@ -118,12 +119,13 @@ class PatternBudget:
         pending: Callable[[pl.DataFrame], pl.Series],
         memory: int,
         links: Links = tuple,
+        doubts: Doubts = NO_DOUBTS,
     ) -> PatternBudget:
         """Counts the `entries` (their number, about) of a CrawlDb. `due` returns those of a table
         that may be asked for, with `sort`; `pending` the mask of those that are being fetched.
         """
         seed, shares = secrets.randbits(62), 1 + entries * _ROW // max(memory, 1)
-        seen = _seen(tables, seed, explore, shares)
+        seen = _seen(tables, seed, explore, shares, doubts)
         counts, finds = pl.DataFrame(schema=COUNTS), pl.DataFrame(schema=FINDS)
         hosts, waits = pl.DataFrame(schema=_HOSTS), [pl.Series("key", [], pl.UInt64)]
         for share in range(shares):
@@ -147,14 +149,12 @@ class PatternBudget:
                 )
                 finds = _summed(finds, found, ["group", "finder", "round"])
         domains = seen.levels.domains.filter("is_asked").drop("is_asked")
-        counts, finds = _with_domains(counts, finds, hosts, domains)
-        groups = allowances(counts, finds, explore, domains)
+        groups = allowances(*_with_domains(counts, finds, hosts, domains), explore, domains)
         places = pl.col("allowed").clip(0, pl.when(pl.col("level") < _PATH).then(explore))
         is_limited = pl.col("waiting").sum().over("pool") > places
         limited = groups.filter(is_limited)
         free = groups.filter(~is_limited & (pl.col("kind") <= GOOD) & (pl.col("waiting") > 0))
-        ends = pl.DataFrame(schema=_ENDS)
-        suspects = pl.concat(waits).sort()
+        suspects, ends = pl.concat(waits).sort(), pl.DataFrame(schema=_ENDS)
         budget = cls(explore, seed, seen.rounds, seen.levels, suspects, limited, ends)
         if limited.is_empty():
             return budget
@@ -171,21 +171,20 @@ class PatternBudget:
         beyond = pl.col("rank") >= pl.min_horizontal("end", "end_path")
         return mask.scatter(rows.filter(beyond)["row"], False)
 
-    def group_of(self, url: str) -> tuple[str, bool, dict[str, Any]]:
-        """Returns the name of the group that a URL belongs to, whether it is of its suspects, and
-        their row in `groups`.
+    def group_of(self, url: str) -> tuple[str, str, bool, dict[str, Any]]:
+        """Returns the name of a URL's group, the kind of doubts that it is of on its host (""),
+        whether the URL is of its suspects, and their row in `groups`.
         """
         keys = pl.Series([url.encode()])
         hashes = level_hashes(keys, self.seed)
-        group, level, is_untried = self.levels.groups_of(hashes)
-        is_domain = group[0] != hashes[0, level[0]]
+        group, level, is_untried, doubt = self.levels.groups_of(keys, hashes)
+        is_domain = not doubt[0] and group[0] != hashes[0, level[0]]
         are_suspect = keys.hash().is_in(self.suspects.implode()) | pl.Series(is_untried)
         group ^= _of_suspects(are_suspect)
         rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
-        name = (
-            domains_of(host_names(pl.Series([url])))[0] if is_domain else levels_of(url)[level[0]]
-        )
-        return name, are_suspect[0], rows[0] if rows else {}
+        level_of = levels_of(url)[0 if doubt[0] else level[0]]
+        name = domains_of(host_names(pl.Series([url])))[0] if is_domain else level_of
+        return name, self.levels.doubts.kinds[doubt[0]], are_suspect[0], rows[0] if rows else {}
 
     def _of_group(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns `row`, `group` and `path` (null: it is no matter) of the entries that were never
@@ -193,7 +192,7 @@ class PatternBudget:
         """
         rows = frame.with_row_index("row").filter(_is_waiting())
         hashes = level_hashes(rows["key"], self.seed)
-        group, level, is_untried = self.levels.groups_of(hashes)
+        group, level, is_untried, _ = self.levels.groups_of(rows["key"], hashes)
         are_suspect = rows["key"].hash().is_in(self.suspects.implode()) | pl.Series(is_untried)
         group ^= _of_suspects(are_suspect)
         path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
@@ -294,7 +293,7 @@ class _Seen:
     """The forms (`urls.patterns.form_hashes`) of what was asked for, in order."""
 
 
-def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
+def _seen(tables: Tables, seed: int, explore: int, shares: int, doubts: Doubts) -> _Seen:
     """Looks at a CrawlDb, once for each of the `shares` that fit into memory."""
     times = pl.Series("at", [], pl.Int64)
     none = pl.Series("key", [], pl.UInt64)
@@ -335,7 +334,7 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
             forms.append(rows["form"].unique().alias("key"))
     return _Seen(
         times.sort(),
-        Levels(seed, np.sort(np.concatenate(known)), domains_in(hosts, seed)),
+        Levels(seed, np.sort(np.concatenate(known)), domains_in(hosts, seed), doubts),
         *(pl.concat(found).sort() for found in (repeats, alike, twins, forms)),
     )
 
@@ -398,7 +397,7 @@ def _finders(links: Links, seen: _Seen, share: int, shares: int) -> pl.DataFrame
         are_repeats = rows["from_url"].hash().is_in(seen.repeats.implode())
         first = rows["from_url"][starts]
         hashes = level_hashes(first, seen.levels.seed)
-        group, _, is_untried = seen.levels.groups_of(hashes)
+        group, _, is_untried, _ = seen.levels.groups_of(first, hashes)
         group ^= _of_suspects(first.hash().is_in(seen.twins.implode()) | pl.Series(is_untried))
         columns = {
             "key": keys[starts],
@@ -426,7 +425,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, led: pl.Series, pending: pl.Serie
     nothing of when it was asked for first: they count to the first round.
     """
     hashes = level_hashes(table["key"], seen.levels.seed)
-    group, level, is_untried = seen.levels.groups_of(hashes)
+    group, level, is_untried, doubt = seen.levels.groups_of(table["key"], hashes)
     is_new_host = (level == 0) & (group != hashes[:, 0])
     times = table.select(pl.when(_is_asked()).then(_asked_at()).otherwise("fetch_time")).to_series()
     rounds = np.searchsorted(seen.rounds.to_numpy(), times.to_numpy())
@@ -457,6 +456,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, led: pl.Series, pending: pl.Serie
         since=times,
         before=pl.when(_is_asked()).then(times - interval),
         is_suspect=is_suspect,
+        doubt=pl.Series(doubt),
         is_untried=pl.Series(is_untried),
     )
 

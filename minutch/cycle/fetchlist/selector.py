@@ -24,6 +24,7 @@ from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.results.fetchresults import followed, logs_in
 from minutch.cycle.fetchlist import budget, due, select
+from minutch.cycle.fetchlist.allowances import NO_DOUBTS
 from minutch.cycle.fetchlist.budget import PatternBudget
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits
 from minutch.cycle.fetchlist.lists import address_of, keys_in
@@ -39,6 +40,7 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
+from minutch.urls.patterns import Doubts
 from minutch.work.engine import Engine, Task
 from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys
@@ -136,6 +138,8 @@ class Selector:
     limits: select.SelectionSettings
     explore: int = -1
     """URLs of a new pattern that are tried (`budget`); less than 1: all."""
+    doubts: Doubts = NO_DOUBTS
+    """Names that seldom lead to new pages."""
     memory: int = 0
     """Bytes that it may take to count them."""
     is_surveyed: bool = False
@@ -186,6 +190,7 @@ class Selector:
                 listed=open_list.listed,
             ),
             explore=conf.get_int(budget.PROPERTY),
+            doubts=Doubts.of(conf),
             memory=memory_budget(conf),
         )
 
@@ -216,6 +221,7 @@ class Selector:
                 pending=lambda table: due.awaits_update(table, self.conditions),
                 memory=self.memory,
                 links=links,
+                doubts=self.doubts,
             )
             self.conditions = replace(self.conditions, patterns=patterns)
 

@@ -46,6 +46,7 @@ from minutch.records.crawldatum import CrawlDatum, status_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.terminal import counted
 from minutch.urls.parts import host_of
+from minutch.urls.patterns import DOUBTS
 
 TAKEN: Final = select.SELECTED
 _MS_PER_DAY: Final = 86_400_000
@@ -207,10 +208,12 @@ def _interval(case: _Case) -> GenerateVerdict:
 def _pattern(case: _Case) -> GenerateVerdict:
     patterns = case.selector.conditions.patterns
     assert patterns is not None, "nothing else leaves out entries for this reason"
-    name, is_suspect, counts = patterns.group_of(case.url)
+    name, doubt, is_suspect, counts = patterns.group_of(case.url)
     given = f"{counts['new']:,} new pages of {counted(counts['asked'], 'requests')}"
     shared = ", shared with others like it on the host" if counts["shared"] else ""
     what = f"the pattern {name}"
+    if doubt:
+        what = f"what names call {doubt} on {name}, little of which is new elsewhere ({DOUBTS}),"
     if is_suspect:
         what += (
             ", as far as only repeats lead there, codes alone tell it from what was asked for, or"

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.cycle.fetchlist.allowances import NO_DOUBTS
 from minutch.cycle.fetchlist.budget import PatternBudget
 from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import TextShapeSignature
@@ -22,8 +23,10 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.protocol import Content
+from minutch.urls.patterns import DOUBTS, Doubts
 from tests.benchmarks.traps.web import Page, Site, answer
 
+_DOUBTS = Doubts.of(Configuration().with_values({DOUBTS: "doubtful-names.txt"}))
 _LINKS = {"key": pl.Binary, "from_url": pl.Binary}
 _HOUR = 3_600_000
 _CODES = {200: STATUS_DB_FETCHED, 302: STATUS_DB_REDIR_TEMP, 404: STATUS_DB_GONE}
@@ -41,7 +44,8 @@ class _Entry:
 @dataclass
 class ColumnCrawl:
     """A crawl of a web from the home page of each site, with the exploration `explore`. Links that
-    begin with two slashes lead to other hosts; one below a host of the web is the same site.
+    begin with two slashes lead to other hosts; one below a host of the web is the same site, those
+    outside the web are left.
     """
 
     web: Mapping[str, Site]
@@ -58,6 +62,8 @@ class ColumnCrawl:
     """The pages that lead to each URL, by when they were asked for."""
     cap: int = 1 << 62
     """Requests, at most."""
+    has_doubts: bool = True
+    """Whether what names let expect counts, as in new crawls."""
     again: int = 0
     """Rounds after which a page is asked for again; 0: never."""
 
@@ -72,6 +78,7 @@ class ColumnCrawl:
         for number, url in enumerate(chosen):
             host, _, target = url.removeprefix("http://").partition("/")
             name, entry = self._site(host), self.entries[url]
+            assert name is not None
             page = answer(self.web[name], f"/{target}")
             self.asked[name] += 1
             if page.content is not None and page.content not in self.contents:
@@ -86,6 +93,7 @@ class ColumnCrawl:
                 f"http:{link}" if link.startswith("//") else f"http://{host}{link}"
                 for link in targets
             }
+            links = {link for link in links if self._site(link.split("/")[2])}
             for link in links:
                 found[link] = found.get(link, 0.0) + entry.score / len(links)
                 if url not in (by := self.by.setdefault(link, [])):
@@ -97,10 +105,10 @@ class ColumnCrawl:
                 self.entries[link] = _Entry(time=start + _HOUR // 2, score=score)
         return len(chosen)
 
-    def _site(self, host: str) -> str:
-        while host not in self.web:
+    def _site(self, host: str) -> str | None:
+        while host and host not in self.web:
             host = host.partition(".")[2]
-        return host
+        return host or None
 
     def _due(self) -> list[str]:
         now, interval = self.rounds * _HOUR, self.again * _HOUR
@@ -136,6 +144,7 @@ class ColumnCrawl:
                 pending=lambda some: pl.repeat(False, len(some), eager=True),
                 memory=1 << 30,
                 links=lambda: [pl.DataFrame(links, schema=_LINKS, orient="row")],
+                doubts=_DOUBTS if self.has_doubts else NO_DOUBTS,
             )
             entries = entries.filter(budget.have_place(entries))
         left = self.cap - self.asked.total()

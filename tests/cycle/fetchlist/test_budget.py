@@ -152,7 +152,7 @@ def _allowances(
 ) -> pl.DataFrame:
     return allowances.allowances(
         pl.DataFrame(
-            [(*row, None, None, False) for row in counts], schema=allowances.COUNTS, orient="row"
+            [(*row, None, None, False, 0) for row in counts], schema=allowances.COUNTS, orient="row"
         ),
         pl.DataFrame(finds, schema=allowances.FINDS, orient="row"),
         explore,
