@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from minutch.kernels.hash import string_hash
 from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load64, store8, store64
 from minutch.kernels.native import (
     I64,
@@ -419,3 +420,19 @@ def drop_numbers(data: U8, out: U8) -> Int:
             start += (size - start) * is_space
             at += 1
     return size if has_word else max(size - 1, int64(0))
+
+
+@kernel
+def bag_of_words(text: U8, size: Int, seed: Int) -> Int:
+    """The sum of the hashes of words with a blank between two, in whatever order they stand."""
+    found, start = uint64(0), int64(text.ctypes.data)
+    end = start + size
+    while start < end:
+        stop = start
+        while stop + 8 <= end and marks_of_byte(load64(stop), 32) == 0:
+            stop += 8
+        while stop < end and load8(stop) != 32:
+            stop += 1
+        found += string_hash(start, stop - start, seed)
+        start = stop + 1
+    return int64(found)

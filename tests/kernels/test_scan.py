@@ -145,7 +145,13 @@ def test_marks_are_those_of_the_tags(data: bytes) -> None:
 def test_words_without_numbers(text: bytes) -> None:
     out = np.empty(len(text) + 1, np.uint8)
     size = scan.drop_numbers(_bytes(text), out)
-    assert out[:size].tobytes() == plainscan.without_numbers(text)
+    words = plainscan.without_numbers(text)
+    assert out[:size].tobytes() == words
+    bag = scan.bag_of_words(out, size, 1)
+    back = b" ".join(words.split(b" ")[::-1])
+    assert bag == scan.bag_of_words(np.frombuffer(back + b"x", np.uint8), len(back), 1)
+    more = b" ".join([*words.split(b" "), b"more"])
+    assert bag != scan.bag_of_words(np.frombuffer(more, np.uint8), len(more), 1)
 
 
 @settings(max_examples=examples(100), deadline=None)

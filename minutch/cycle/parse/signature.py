@@ -26,7 +26,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
-from hashlib import blake2b, md5
+from hashlib import md5
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -34,7 +34,7 @@ import numpy as np
 from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
-from minutch.kernels.scan import drop_numbers
+from minutch.kernels.scan import bag_of_words, drop_numbers
 from minutch.records.metadata import ROBOTS_KEY
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ wikis and shops do, one for each page that is one.
 
 class TextShapeSignature:
     """MD5 of the parse text, and eight bytes of a hash of its words without digits, but for those
-    with a slash. Both depend on the text alone: signatures are equal where the texts are.
+    with a slash, in whatever order they stand: a list is the same one, however it is sorted. Both
+    depend on the text alone: signatures are equal where the texts are.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -128,7 +129,8 @@ def _shape(utf8: bytes) -> bytes:
     data = np.frombuffer(utf8, np.uint8)
     said = np.empty(len(data) + 1, np.uint8)
     size = drop_numbers(data, said)
-    return blake2b(said[:size].data, digest_size=SHAPE.stop - SHAPE.start).digest()
+    # Files hold it: not the hash by a seed of each process's own.
+    return bag_of_words(said, size, 1).to_bytes(SHAPE.stop - SHAPE.start, "little", signed=True)
 
 
 class TextProfileSignature:
