@@ -9,6 +9,6 @@ Begin with `texts`, whose functions are what others call.
     `near`       which pages have nearly the same own text
     `claims`     which address each page gives itself: canonical links, kept as `near` is
     `revisions`  decides which lines have changed between visits, and which always do
-    `worddiff`   which lines and words differ between visits
+    `worddiff`   which lines and words differ between visits, but for what passes (`passing.toml`)
     `parses`     reads texts and their marks from segments
 """

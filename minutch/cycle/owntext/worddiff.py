@@ -12,10 +12,12 @@ whole but for what they begin and end with.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from difflib import SequenceMatcher
+from importlib.resources import files
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -46,45 +48,17 @@ _WORD: Final = re.compile(
 _BETWEEN_WIDE: Final = re.compile(
     r"(?<=[\u3005-\u30ff\u3400-\u9fff]) (?=[\u3005-\u30ff\u3400-\u9fff])"
 )
-# What counts or is said as of now stays for one visit, in the languages of most of the web. Words
-# of times are those of Unicode's CLDR; words of counts, those of boards, wikis, blogs, shops. Of
-# what is as often content ("120 members", "180 °C", "in 3 days"), other pages have to tell.
-_MONTHS: Final = (
-    "jan(?:uary|uar|vier|uari)?|janv|enero|ene|gennaio|janeiro|январ[ья]|янв|stycze?ń|stycznia|يناير",
-    "feb(?:ruary|ruar|ruari|rero|braio)?|févr?(?:ier)?|fevereiro|феврал[ья]|фев|luty|lutego|فبراير",
-    "mar(?:ch|s|zo|ço)?|märz|mrz|maart|марта?|marzec|marca|مارس",
-    "apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|апрел[ья]|апр|kwiecień|kwietnia|أبريل|ابريل",
-    "may|mai|mayo|maggio|maio|mei|maj|ма[йя]|maja|مايو",
-    "june?|juni|juin|junio|giugno|junho|июн[ья]|czerwiec|czerwca|يونيو",
-    "july?|juli|juil(?:let)?|julio|luglio|julho|июл[ья]|lipiec|lipca|يوليو",
-    "aug(?:ust|usti|ustus)?|août|ago(?:sto)?|августа?|авг|sierpień|sierpnia|أغسطس",
-    "sept?(?:ember|embre)?|settembre|setembro|septiembre|сентябр[ья]|сент?|wrzesień|września|سبتمبر",
-    "oct(?:ober|obre|ubre)?|okt(?:ober)?|ottobre|outubro|октябр[ья]|окт|październik|października"
-    "|أكتوبر",
-    "nov(?:ember|embre|iembre|embro)?|ноябр[ья]|ноя|listopad|listopada|نوفمبر",
-    "dec(?:ember)?|dez(?:ember|embro)?|déc(?:embre)?|dic(?:iembre|embre)?|декабр[ья]|дек|grudzień"
-    "|grudnia|ديسمبر",
+_PASSING_WORDS: Final = tomllib.loads(
+    files("minutch.cycle.owntext").joinpath("passing.toml").read_text(encoding="utf-8")
 )
-_WEEKDAYS: Final = (
-    "(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-    "|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag"
-    "|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-    "|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lunedì|martedì|mercoledì|giovedì|venerdì"
-    "|sabato|domenica|(?:segunda|terça|quarta|quinta|sexta)-feira"
-    "|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag"
-    "|понедельник|вторник|сред[аы]|четверг|пятниц[аы]|суббот[аы]|воскресенье"
-    "|poniedziałek|wtorek|środa|czwartek|piątek|sobota|niedziela"
-    "|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد"
+"""What counts or is said as of now, by kind; see there."""
+_MONTHS: Final = ["|".join(names) for names in _PASSING_WORDS["months"]]
+_WEEKDAYS, _UNIT, _COUNTS, _WIDE_COUNTS, _OTHERS = (
+    "|".join(_PASSING_WORDS[name])
+    for name in ("weekdays", "units", "counts", "wide_counts", "heads")
 )
 _DATES: Final = rf"(?i)^\W*(?:{'|'.join(_MONTHS)}|{_WEEKDAYS}|[ap]\.?m\.?|utc|gmt)\W*$"
-_UNITS: Final = (
-    r"(?:s|h|min|sec|sek|seg|minut|minuut|hour|hora|heure|stund|std|day|tag|jour|d[ií]a|week|woch"
-    r"|semaine|semana|sem|month|monat|mois|mes|mês|year|jahr|an|ans|année|año|ano|or[ea]|секунд"
-    r"|минут"
-    r"|час|дн|день|недел|месяц|год|лет|godz|dni|dzień|tyg|mies|rok|lat|hodin|dny|dnem|týd|měs|let"
-    r"|ثا|ثو|دق|ساع|يوم|أيام|أسبوع|أسابيع|شهر|أشهر|سن|שני|דק|שע|ימ|יום|שבו|חוד|שנ"
-    r"|δευτ|λεπ|ώρ|ημέρ|μέρ|εβδ|μήν|έτ|χρόν)[\p{L}\p{M}]*\b\.?"
-)
+_UNITS: Final = rf"(?:{_UNIT})[\p{{L}}\p{{M}}]*\b\.?"
 _ONE: Final = r"(?:\d+|an?|one|two|a few|few|einem|einer|une?|una?|uma?|en|ett)"
 _SPAN: Final = rf"{_ONE} ?(?:de )?{_UNITS}(?:(?:,| and| und| et| y| e| и| و| i)* ?\d+ ?{_UNITS})*"
 _WIDE_SPAN: Final = (
@@ -107,28 +81,6 @@ _PASSING: Final = (
     r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|\b(?:\d{1,8}[a-f]|[a-f])[0-9a-f]{11,22}\b"
 )
 """Times that are counted from now; and codes, UUIDs or of as many digits as no checksum has."""
-_COUNTS: Final = (
-    "view|page impression|visit(?:s|ors?|ed)|hits|accessed|download|likes?|shares|follower"
-    "|subscriber"
-    "|retweet|repost|upvote|online|watch(?:es|ing)|look(?:s|ing)? at|comment|repl(?:y|ies)|review"
-    "|rating|rated|aufruf|besuch|klicks|abgerufen|geteilt|gefällt|kommentar|antwort|bewertung"
-    "|abonnent"
-    "|vues?|vu|visites|consultée?|lectures|téléchargement|partages|j.aime|abonnés|réponses|avis"
-    "|en ligne|regardent|visitas|vistas|visitado|visitada|lecturas|descarga|me gusta|compartid"
-    "|seguidor|respuesta|valoraci|conectados|viendo|visualiz|acessos|curtid|mi piace|weergave"
-    "|bezoeker|reacties|visning|просмотр|прочтени|посетител|скачива|лайк|нравится|подписчик"
-    "|комментари"
-    "|ответ|отзыв|онлайн|смотрят|обращались|оценк|odsłon|wyświetle|odwiedzin|pobra|polubi|udostępn"
-    "|komentarz|odpowied|ogląda|obejrzano|ocena|görüntülen|okunma|yorum|beğeni"
-    "|quer(?:y|ies)|abfragen|requêtes|consultas|запрос|zapyta"
-)
-_WIDE_COUNTS: Final = (
-    "مشاهد|يشاهد|زيارة|تحميل|إعجاب|متابع|تعليق|متواجد|تقييم|استعلام|閲覧|アクセス|再生"
-    "|ダウンロード|いいね"
-    "|フォロワー|コメント|レビュー|オンライン|投票|評価|クエリ|浏览|瀏覽|阅读|閱讀|访问|点击|下载"
-    "|点赞|粉丝|评论|評論"
-    "|回复|在线|在線|查询|评分|评价|조회|댓글|좋아요"
-)
 _CLOCK: Final = (
     r"(?i)\b\d{1,2}(?:[:.h]\d\d){1,2}(?: ?[ap]\.?m\b\.?)?(?: ?(?:uhr|utc|gmt|h|[a-z]{3,4}))?\b"
 )
@@ -145,55 +97,7 @@ _EACH_NUMBER: Final = rf"(?i)[+−-]?{_NUMBER}(?: ?\p{{L}}+)?"
 """A number, and the word after it, which is another in the plural."""
 _COUNT_LINE: Final = 160
 """Letters of a line that may be one of counts: longer ones say more than that."""
-_OTHERS: Final = (
-    r"related|(?:\S+ )?related (?:articles?|posts?|stories|content|products?|topics?|news|reading"
-    r"|videos?|items|pages?|questions?|searches)|(?:most )?popular (?:posts|articles|stories"
-    r"|products"
-    r"|topics|now|today|this week)|most (?:read|viewed|shared|commented).*|trending.*|top stories"
-    r"|(?:things )?you (?:may|might|could|will|.ll) (?:also )?(?:be )?(?:like|love|enjoy"
-    r"|interested).*"
-    r"|.*(?:customers?|people|others|users|readers)\b.*\b(?:also|who)\b.*\b(?:bought|buy|viewed"
-    r"|liked?"
-    r"|read)\b.*|(?:others|customers) (?:bought|viewed|liked)\b.*|frequently bought together"
-    r"|recently viewed.*|recommended (?:for you|reading|posts|articles|products|stories)"
-    r"|more (?:from|like|stories|articles|posts|news|to explore|to read)\b.*"
-    r"|(?:similar|other) (?:products|articles|posts|stories|items|threads|topics)|read (?:next"
-    r"|also)"
-    r"|(?:latest|recent|newest) comments|weather|who.s online"
-    r"|.*könnten? (?:sie|dich|ihnen|dir) auch.*|(?:ähnliche|verwandte|beliebte) (?:artikel|beiträge"
-    r"|produkte|themen)|mehr zum thema|lesen sie auch|meistgelesen.*|meistgesehen.*"
-    r"|kunden.*(?:kauften"
-    r"|gekauft|angesehen).*|empfehlungen für.*|(?:neue|letzte) kommentare|wetter"
-    r"|(?:articles?|produits|contenus) (?:similaires|liés|connexes|associés)|(?:à )?lire (?:aussi"
-    r"|également)|vous (?:aimerez|pourriez|pourrait).*|(?:les )?(?:articles les )?plus (?:lus|vus"
-    r"|populaires|commentés).*|les clients.*(?:acheté|consulté).*|sur le même (?:sujet|thème)"
-    r"|météo|(?:artículos|noticias|productos|contenido|entradas|artigos|notícias|produtos"
-    r"|posts) (?:relacionad[oa]s?|similares)|(?:también )?te puede.*|(?:lo "
-    r"|as )?ma?[áai]s (?:leíd|vist"
-    r"|popular|comentad|lid).*|los clientes.*(?:compraron|vieron).*|leia (?:também|mais)"
-    r"|quem (?:comprou|viu).*|articoli correlati|potrebbe(?:ro)? (?:interessar|piacer).*"
-    r"|leggi anche"
-    r"|(?:i )?più letti|chi ha (?:acquistato|visto).*|gerelateerde.*|lees ook|meest gelezen"
-    r"|anderen (?:kochten|bekeken).*|похожие .*|(?:статьи|материалы|новости) по теме"
-    r"|читайте также|(?:самое )?(?:читаемое|популярное|обсуждаемое)|с этим товаром.*|погода"
-    r"|podobne .*|powiązane .*|(?:zobacz|czytaj) (?:też|także|również)|(?:najczęściej"
-    r"|najchętniej) .*"
-    r"|najpopularniejsze|klienci.*(?:kupili|oglądali).*|pogoda|.*ذات صلة|الأكثر (?:قراءة|مشاهدة)"
-    r"|قد يعجبك.*|اقرأ أيض.*|.*العملاء أيض.*|الطقس|関連(?:記事|商品|ページ|トピック|キーワード)"
-    r"|人気.*"
-    r"|おすすめ.*|.*(?:買った|見た|読んだ|チェックした)(?:人|方).*|よく一緒に.*"
-    r"|あわせて読みたい.*|.*ランキング"
-    r"|スポンサー.*|天気.*|相关(?:文章|阅读|推荐|新闻|产品|商品)|热门.*|推荐.*|猜你喜欢|您可能.*"
-    r"|大家都在看"
-    r"|.*(?:顾客|用户|的人)[还也].*|.*排行榜?|天气.*|관련 ?(?:기사|글|상품)|인기 .*|많이 본 .*"
-    r"|추천 .*"
-)
 _HEADS: Final = rf"(?i)^\W*(?:{_OTHERS})\W*$"
-"""What heads lists of other pages and goods. On the 1,481 pages of WCXB's development set, where
-people marked the main text, 10 % of the 2,688 lines after these are, 24 % of those that the page
-alone takes for it (of all such lines, 67 %). "Recommended" alone heads a game's requirements,
-"Advertisement" and "Sponsored by" the rest of an article; "Latest news" may be all of a home page.
-"""
 _HEAD_LINE: Final = 90
 _COOKIE: Final = r"(?:cookies?|クッキー|ملفات تعريف الارتباط)"
 _NOTICE: Final = (
