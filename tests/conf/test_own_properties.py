@@ -42,6 +42,7 @@ OWN = {
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.in.row",
     "generate.pattern.budget",
+    "generate.pattern.doubts",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
     "fetcher.tail.share",

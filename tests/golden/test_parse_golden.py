@@ -19,7 +19,7 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.parse.pageparser import CUT, EXTERNAL
+from minutch.cycle.parse.pageparser import CUT, EXTERNAL, KEPT_OUT
 from minutch.cycle.parse.parsesegment import REPEATED, parse
 from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.job import JobContext
@@ -172,7 +172,7 @@ def test_parse_step(run: Run, number: int, tmp_path: Path) -> None:
     shared = beside_hostless(golden)
     assert crawl_fields(ours, shared) == crawl_fields(golden, shared)
     assert counters["pages"] == sum(1 for _ in golden.records(CONTENT))
-    others = ("pages", REPEATED, CUT, EXTERNAL)
+    others = ("pages", REPEATED, CUT, EXTERNAL, KEPT_OUT)
     outcomes = sum(count for name, count in counters.items() if name not in others)
     assert outcomes == counters["pages"]
     assert counters["success"] == len(found) + counters[REPEATED]

@@ -117,6 +117,7 @@ _MONEY: Final = (
     r"|[円元원]"
 )
 """An amount is no counter, though that of all goods changes at once."""
+_DATES_THERE: Final = date(1000, 1, 2), date(9998, 12, 30)
 _INVISIBLE: Final = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 Piece = tuple[str, str]
 """SAME, REMOVED or ADDED, and words."""
@@ -190,7 +191,9 @@ def _dated(lines: pl.DataFrame) -> pl.DataFrame:
     and "As of 3 March" have: `clock`, what is left without it.
     """
     found = [lines.clear().with_columns(clock=pl.lit(0, pl.UInt64))]
-    some = lines.drop_nulls("day").filter(pl.col("line").str.contains(r"\d{4}|\p{L}{3}"))
+    # Times in records may be any: Python's dates end with the year 9999.
+    is_date = pl.col("day").is_between(*_DATES_THERE)
+    some = lines.filter(is_date, pl.col("line").str.contains(r"\d{4}|\p{L}{3}"))
     for (day,), mine in some.group_by("day"):
         near = _date_near(day)
         line = pl.col("line").str.replace_all(near, "#")

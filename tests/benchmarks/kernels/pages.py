@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -15,6 +17,7 @@ from minutch.cycle.crawldb import duplicates
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.pagerecords import linked_records
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
+from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.kernels import scan
 from minutch.kernels.blocks import BITS, NODE
@@ -233,6 +236,20 @@ def tell_marks_of_pages(made: Made) -> Ways:
     )
 
 
+@row("scan.bag_of_words", by="Python: split, hashes of words")
+def hash_bags_of_words(made: Made) -> Ways:
+    texts = [np.frombuffer(page, np.uint8) for page in made.html]
+
+    def are_equal(found: list[Any]) -> list[list[bool]]:
+        return [[one == other for other in found] for one in found]
+
+    return Ways(
+        lambda: [scan.bag_of_words(text, len(text), 1) for text in texts],
+        lambda: [sum(map(hash, page.split(b" "))) for page in made.html],
+        are_equal,
+    )
+
+
 @row("scan.drop_numbers", by="Python: translate, split and join")
 def drop_numbers_of_texts(made: Made) -> Ways:
     def by_kernel(text: bytes) -> bytes:
@@ -418,11 +435,13 @@ def make_links_absolute(made: Made) -> Ways:
         resolve_runs(runs)
         return runs
 
+    def of_page(url: str, links: OutlinkRun) -> Iterator[Outlink]:
+        for link in links:
+            with suppress(UrlError):  # of a scheme that is not known, such as mailto
+                yield Outlink(resolver(url).resolve(link.to_url), link.anchor)
+
     def by_python() -> list[list[Outlink]]:
-        return [
-            [Outlink(resolver(url).resolve(link.to_url), link.anchor) for link in links]
-            for url, links in pages
-        ]
+        return [[*of_page(url, links)] for url, links in pages]
 
     return Ways(by_kernel, by_python, _same_links)
 

@@ -58,7 +58,7 @@ def test_names_in_urls(url: str, kind: str, common: str) -> None:
 def test_a_file_that_says_something_else() -> None:
     with pytest.raises(ConfigError, match=r"sort order: neither \? nor / after a kind"):
         Doubts("sort order")
-    assert Doubts.of(Configuration().with_values({DOUBTS: " "})).kinds == [""]
+    assert Doubts.of(Configuration().with_values({"generate.pattern.doubts": " "})).kinds == [""]
 
 
 def test_all_doubtful_names_are_read_where_they_have_pages() -> None:
