@@ -23,6 +23,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, are_records
 from minutch.cycle.parse.partwriters import PartSettings
+from minutch.cycle.parse.robotsdirectives import agents_of, directives_in
 from minutch.cycle.parse.signature import make_signature, signs_parses
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
@@ -63,7 +64,6 @@ OUTCOMES: Final = frozenset({
     SKIPPED_PARSE_FAILED, SKIPPED_TRUNCATED, SKIPPED_NO_PARSER,
 })  # fmt: skip
 """The outcomes of pages and documents: names of counters."""
-_KEEPS_OUT: Final = re.compile(r"(?<![:\w-])(?:noindex|nofollow|none)\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -157,6 +157,7 @@ class PageParser:
         self._parsers = ParseUtil(conf)
         self._signature = make_signature(conf)
         self._signs = signs_parses(self._signature)
+        self._agents = agents_of(conf)
         self._scoring = ScoringFilters(conf)
         self._packer = DocumentPacker(
             conf, self._scoring, form, filtered=False if fetching else None
@@ -217,7 +218,8 @@ class PageParser:
                 name for name, count in ((CUT, kept.unread), (EXTERNAL, kept.external)) if count
             ]
             robots = parse.data.parse_meta.get_values(ROBOTS_KEY)
-            if robots and any(map(_KEEPS_OUT.search, robots)):
+            forbidden = directives_in(robots, self._agents, page.time) if robots else None
+            if forbidden is not None and (forbidden.no_index or forbidden.no_follow):
                 page.outcomes.append(KEPT_OUT)
             if self._fetching:
                 # scores are shared out among the links kept, not among all (FetcherThread.output)

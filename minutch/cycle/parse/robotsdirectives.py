@@ -134,6 +134,11 @@ def _end(word: str) -> int | None:
         return None
 
 
+def directives_in(values: Iterable[str], agents: frozenset[str], now: int) -> Directives:
+    """Returns what several values forbid at the time `now`: they add up."""
+    return Directives.of((word for value in values for word in words_for(value, agents)), now)
+
+
 def forbids_index(value: str, agents: frozenset[str], now: int, *, none: bool = True) -> bool:
     """Returns whether a value keeps its page out of the index at the time `now`. Nutch's index job
     overlooks the word `none`, which counts if `none` is True.
@@ -159,8 +164,7 @@ class RobotsHeader:
         parse = result.get(content.url) if values else None
         if parse is None:
             return
-        words = (word for value in values for word in words_for(value, self._agents))
-        forbidden = Directives.of(words, now)
+        forbidden = directives_in(values, self._agents, now)
         data = parse.data
         if forbidden.no_index:
             parse.text, data.title = "", ""

@@ -93,8 +93,8 @@ class TextMD5Signature:
 SHAPE: Final = slice(16, 24)
 """Where the second hash stands in a TextShapeSignature."""
 NOTHING: Final = bytes(SHAPE.stop - SHAPE.start)
-"""The second hash of a page that says noindex and gives no link, as forms, histories and logins of
-wikis and shops do, one for each page that is one.
+"""The second hash of a page that says noindex and gives no link, as a wiki's forms, histories and
+logins do, of which each article has its own.
 """
 
 
