@@ -59,7 +59,19 @@ _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 def may_fork() -> bool:
     """Returns whether a fork of this process can work."""
-    return threading.active_count() == 1 and "polars" not in sys.modules
+    return _threads() == 1 and "polars" not in sys.modules
+
+
+def _threads() -> int:
+    """Returns the number of this process's threads, where Linux tells with those of libraries.
+
+    tantivy looks after each open index in one, which takes the index's lock now and then: a fork at
+    that moment has the lock's descriptor, and keeps all others waiting for as long as it lives.
+    """
+    try:
+        return sum(1 for _ in Path("/proc/self/task").iterdir())
+    except OSError:
+        return threading.active_count()
 
 
 def start_worker(

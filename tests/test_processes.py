@@ -70,6 +70,23 @@ def begun(how: str) -> subprocess.Popen[str]:
     )
 
 
+def test_a_library_s_threads_count(tmp_path: Path) -> None:
+    """An open index has one that Python does not know of."""
+    words = (
+        "import sys, tantivy; from minutch.processes import may_fork; before = may_fork();"
+        " index = tantivy.Index(tantivy.SchemaBuilder().build(), sys.argv[1]);"
+        " index = tantivy.Index.open(sys.argv[1]); print(before, may_fork())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", words, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "True False\n", ran.stderr
+
+
 def test_a_fork_server_starts_without_the_script_and_deaf() -> None:
     """Ctrl-C is for its parent; a script that does not ask for its `__name__` would run again."""
     main, before = sys.modules["__main__"], signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -31,7 +31,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.work.tables.database import Database
 from minutch.work.tables.lock import LOCK_NAME
 from tests.faults.disk import copy
-from tests.faults.watch import NOW, Ran, run_unseen
+from tests.faults.watch import NOW, Ran, asked_apart, run_unseen
 
 
 @dataclass(frozen=True)
@@ -591,6 +591,10 @@ def _is_container(file: Path) -> bool:
 
 def _documents(path: Path) -> Records:
     """The documents of a local index by their URLs."""
+    return asked_apart(lambda: _read_documents(path))
+
+
+def _read_documents(path: Path) -> Records:
     from minutch.inspect.search.fields import KEY  # with it comes Polars
     from minutch.inspect.search.localindex import LocalIndex, opened
 
