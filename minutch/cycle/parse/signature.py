@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from minutch.conf.properties import class_named
+from minutch.cycle.parse.robotsdirectives import agents_of, directives_in
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
 from minutch.kernels.scan import bag_of_words, drop_numbers
@@ -106,6 +107,7 @@ class TextShapeSignature:
 
     def __init__(self, conf: Configuration) -> None:
         self._fallback = MD5Signature(conf)
+        self._agents = agents_of(conf)
 
     def calculate(self, content: Content, text: str | bytes | None) -> bytes:
         """Returns 24 bytes, or without a text, which may be given in UTF-8, the 16 of
@@ -121,8 +123,12 @@ class TextShapeSignature:
         shape, 24 bytes.
         """
         text, data = parse.given, parse.data
-        is_kept_out = not text and not data.outlinks and ROBOTS_KEY in data.parse_meta
-        return self.calculate(content, text) + (NOTHING if is_kept_out else b"")
+        signature = self.calculate(content, text)
+        if text or data.outlinks or not (robots := data.parse_meta.get_values(ROBOTS_KEY)):
+            return signature
+        # A shell that scripts fill has neither text nor links, and says "index, follow".
+        is_kept_out = directives_in(robots, self._agents, 0).no_index
+        return signature + (NOTHING if is_kept_out else b"")
 
 
 def _shape(utf8: bytes) -> bytes:

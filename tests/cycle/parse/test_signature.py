@@ -72,5 +72,8 @@ def test_what_says_noindex_and_gives_no_link_has_no_shape() -> None:
 
     assert of(robots="noindex") == digest + NOTHING
     assert of(robots="noindex", links=1) == of() == digest
+    for said in ("index, follow", "nofollow", "otherbot: noindex"):
+        assert of(robots=said) == digest
+    assert of(robots="index, none") == digest + NOTHING
     assert of("Words", robots="nofollow")[16:] not in (NOTHING, b"")
     assert signs_parses(MD5Signature(conf))(content, Parse("", ParseData())) == digest
