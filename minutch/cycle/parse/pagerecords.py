@@ -37,18 +37,17 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from isal import isal_zlib
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.outlinks import KeptLinks, OutlinkRules
 from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import MinutchError
+from minutch.hadoop.formats.compress import RecordStreams
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.hadoop.formats.writables import MapWritable, Text
-from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, Compressor, deflate, new_places
-from minutch.kernels.native import U8, Slices
+from minutch.kernels.native import U8
 from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
 from minutch.plugin.points import Parse
 from minutch.records import validators
@@ -127,7 +126,7 @@ class DocumentPacker:
         and filters (default: fetcher.parse).
         """
         self._text, self._data, self._crawl = (
-            _compressed if form.compression_of(folder) == RECORD else list
+            RecordStreams().of_all if form.compression_of(folder) == RECORD else list
             for folder in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
         )
         # Serialized data by their fields: those of links mostly differ in the score alone.
@@ -340,35 +339,6 @@ def _fetched(data: ParseData, now: int) -> CrawlDatum:
     """Returns the record that makes a page found inside another one a fetched page."""
     time = data.content_meta.get(FETCH_TIME_KEY) or ""
     return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)
-
-
-def _compressed(values: Sequence[bytes]) -> list[bytes]:
-    """Returns the values as zlib streams.
-
-    A kernel is for the short ones; for the others ISA-L's level 1 takes a quarter of the time of
-    zlib's default, and a twentieth more space.
-    """
-    # All short ones in one call, then dealt out in the order of the values.
-    streams = iter(_short_streams([value for value in values if len(value) <= SHORT]))
-    return [
-        next(streams) if len(value) <= SHORT else bytes(isal_zlib.compress(value, 1))
-        for value in values
-    ]
-
-
-def _short_streams(values: list[bytes]) -> list[bytes]:
-    data = np.frombuffer(b"".join(values), np.uint8)
-    sizes = np.array([*map(len, values)], np.int32)
-    starts = np.cumsum(sizes, dtype=np.int64) - sizes
-    out = np.empty(len(data) + LIBRARY_OVERHEAD * len(values), np.uint8)
-    out_at, out_sizes = np.empty_like(starts), np.empty_like(sizes)
-    streams, only_short = Slices(out, out_at, out_sizes), Compressor(new_places(), 0, 0)
-    # Addresses: the kernel takes values that lie anywhere.
-    deflate(starts + data.ctypes.data, sizes, streams, only_short)
-    packed = out[: int(out_sizes.sum())].tobytes()
-    return [
-        packed[at : at + size] for at, size in zip(out_at.tolist(), out_sizes.tolist(), strict=True)
-    ]
 
 
 def _records(entries: Sequence[CrawlParseRecord], values: Sequence[bytes]) -> list[bytes]:

@@ -24,7 +24,7 @@ import bz2
 import struct
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import local
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -125,6 +125,70 @@ def _isal() -> Any:
     from isal import isal_zlib
 
     return isal_zlib
+
+
+class RecordStreams:
+    """Makes zlib streams of values, one for each: a kernel of short ones, which libraries clear
+    tables for first (a record of 260 bytes takes 3 µs instead of 10), ISA-L's level 1 of others. It
+    takes a quarter of the time of zlib's default, for a twentieth more space; level 2 up to a third
+    more, where pages have few matches, for a hundredth less.
+
+    For one thread.
+    """
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        from minutch.kernels import deflate
+        from minutch.kernels.native import Slices
+
+        self._short, self._kernel, self._isal = deflate.SHORT, deflate.deflate, _isal()
+        self._only_short = deflate.Compressor(deflate.new_places(), 0, 0)
+        value, stream = (np.empty(deflate.SHORT + deflate.OVERHEAD, np.uint8) for _ in range(2))
+        self._at, self._size = np.array([value.ctypes.data], np.int64), np.empty(1, np.int32)
+        self._streams = Slices(stream, np.empty(1, np.int64), np.empty(1, np.int32))
+        # What stays in place is read and written by views of memory: NumPy's own indexing takes
+        # as long as the kernel.
+        self._value, self._stream = value.data, stream.data
+        self._value_size, self._stream_size = self._size.data, self._streams.length.data
+
+    def of(self, value: bytes) -> bytes:
+        """Returns the stream of a value."""
+        size = len(value)
+        if size > self._short:
+            return bytes(self._isal.compress(value, 1))
+        self._value[:size] = value
+        self._value_size[0] = size
+        self._kernel(self._at, self._size, self._streams, self._only_short)
+        return self._stream[: self._stream_size[0]].tobytes()
+
+    def of_all(self, values: Sequence[bytes]) -> list[bytes]:
+        """Returns the streams of values; those of short ones by one call."""
+        streams = iter(self._of_short([value for value in values if len(value) <= self._short]))
+        return [
+            next(streams) if len(value) <= self._short else bytes(self._isal.compress(value, 1))
+            for value in values
+        ]
+
+    def _of_short(self, values: list[bytes]) -> list[bytes]:
+        import numpy as np
+
+        from minutch.kernels.deflate import OVERHEAD
+        from minutch.kernels.native import Slices
+
+        data = np.frombuffer(b"".join(values), np.uint8)
+        sizes = np.array([*map(len, values)], np.int32)
+        starts = np.cumsum(sizes, dtype=np.int64) - sizes
+        out = np.empty(len(data) + OVERHEAD * len(values), np.uint8)
+        out_at, out_sizes = np.empty_like(starts), np.empty_like(sizes)
+        # Addresses: the kernel takes values that lie anywhere.
+        at = starts + data.ctypes.data
+        self._kernel(at, sizes, Slices(out, out_at, out_sizes), self._only_short)
+        packed = out[: int(out_sizes.sum())].tobytes()
+        return [
+            packed[at : at + size]
+            for at, size in zip(out_at.tolist(), out_sizes.tolist(), strict=True)
+        ]
 
 
 def _check_end(stream: Any, kind: str, size: int) -> None:

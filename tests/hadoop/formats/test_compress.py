@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, PACKAGE, codec, codec_for
+from minutch.hadoop.formats.compress import (
+    CODECS,
+    DEFAULT_CODEC,
+    PACKAGE,
+    RecordStreams,
+    codec,
+    codec_for,
+)
 
 NAMES = sorted(CODECS)
 SNAPPY, LZ4, GZIP, BZIP2 = (
@@ -25,6 +32,16 @@ SNAPPY, LZ4, GZIP, BZIP2 = (
 def test_what_is_compressed_is_decompressed(name: str, data: bytes, times: int) -> None:
     entry = codec(name)
     assert entry.decompress(entry.compress(data * times)) == data * times
+
+
+@given(
+    st.lists(st.tuples(st.binary(max_size=300), st.sampled_from([1, 1, 7, 20, 300])), max_size=5)
+)
+def test_values_of_records_one_by_one_and_together(values: list[tuple[bytes, int]]) -> None:
+    streams, data = RecordStreams(), [value * times for value, times in values]
+    singly = [streams.of(value) for value in data]
+    assert streams.of_all(data) == singly
+    assert [codec(DEFAULT_CODEC).decompress(stream) for stream in singly] == data
 
 
 @pytest.mark.parametrize("name", NAMES)

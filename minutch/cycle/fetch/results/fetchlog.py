@@ -36,11 +36,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import deflate
-from isal import isal_zlib
 
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
 from minutch.errors import FormatError, StoreError, in_a_line, naming
-from minutch.hadoop.formats.compress import DEFAULT_CODEC
+from minutch.hadoop.formats.compress import DEFAULT_CODEC, RecordStreams
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.work.tables.install import sync_path
 
@@ -67,10 +66,6 @@ instead of 95 at 20,000 pages.
 """
 _ZEROS: Final = 1 << 16
 _ENTRY: Final = struct.Struct(">BII")
-_LEVEL: Final = 2
-"""Of ISA-L's levels the one that packs best for its time: half of libdeflate's quickest, and a
-tenth of zlib's for small records.
-"""
 
 
 class Part(IntEnum):
@@ -198,7 +193,7 @@ class FetchLog(AppendFile):
     def __init__(self, path: Path, codec_name: str) -> None:
         """`codec_name` is what values are compressed by: the default codec, or none ("")."""
         self._magic = _MAGICS[codec_name]
-        self._compresses = bool(codec_name)
+        self._streams = RecordStreams() if codec_name else None
         super().__init__(path, self._end(path) if path.exists() else 0)
         if not self.size:
             self.write(self._magic)
@@ -239,8 +234,8 @@ class FetchLog(AppendFile):
             pieces += (_LENGTH.pack(len(data)), data)
         for entry in frame.entries:
             value = entry.value
-            if self._compresses and entry.part in _COMPRESSED:
-                value = isal_zlib.compress(value, _LEVEL)
+            if self._streams is not None and entry.part in _COMPRESSED:
+                value = self._streams.of(value)
             pieces += (_ENTRY.pack(entry.part, len(entry.key), len(value)), entry.key, value)
         return b"".join(pieces)
 
