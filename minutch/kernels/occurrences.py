@@ -44,7 +44,7 @@ whose attributes don't count; within which all are looked at; and what special o
 """
 IN_STYLE, ALONE = 1, 2
 """Flags of attributes: a style, and one that is read, but no reason to look at an element."""
-REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, SPECIAL = range(9)
+REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, TYPE_OF, SPECIAL = range(10)
 """The places of the first attributes."""
 (
     OF_DATA,
@@ -56,14 +56,15 @@ REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, SPECIAL = range(9)
     OF_BASE,
     OF_EQUIVALENT,
     OF_META,
-    OF_HINT,
-    OF_HOST,
+    OF_RELATION,
+    OF_TYPE,
+    OF_TARGET,
     OTHERS,
-) = range(12)
-"""What a value is; from OTHERS on, that of the attribute of this place. OF_HINT: relations among
-which may be a host to connect to, OF_HOST what comes with it.
+) = range(13)
+"""What a value is; from OTHERS on, that of the attribute of this place. A `link` element, but for
+style sheets, has its relations, its media type and its target, in this order, perhaps empty.
 """
-_CONNECT, _LOOK_UP = (np.frombuffer(word, np.uint8) for word in (b"preconnect", b"dns-prefetch"))
+_STYLES = np.frombuffer(b"stylesheet", np.uint8)
 _DATA = np.frombuffer(b"data:", np.uint8)
 _URL = np.frombuffer(b"url", np.uint8)
 _IMAGE, _TEXT = np.frombuffer(b"image/", np.uint8), np.frombuffer(b"text/", np.uint8)
@@ -94,9 +95,7 @@ def _place(name: Int, names: Names) -> Int:
 
 @inner
 def _is_empty(child: Int) -> Bool:
-    """Tell whether there is nothing from this child on, as selectors have it: only blanks (of HTML)
-    and comments.
-    """
+    """Tell whether there are only blanks (of HTML) and comments from here on, as selectors do."""
     while child != 0:
         kind = load32(child + TYPE)
         if kind == ELEMENT:
@@ -196,26 +195,27 @@ def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I
 
 
 @inner
-def _put_hint(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: I64) -> None:
-    """Append the relations of a `link` that may be a hint, and its target, which may be empty."""
-    relation = target = int64(0)
+def _put_link(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: I64) -> None:
+    """Append what a `link` element says of its target, which may be empty."""
+    relation = kind = target = int64(0)
     while attribute != 0:
         place = _place(_name_of(attribute), attributes)
         if place == REL:
             relation = attribute
+        elif place == TYPE_OF:
+            kind = attribute
         elif place == HREF:
             target = attribute
         attribute = at(attribute + ATTRIBUTE_NEXT)
     if relation == 0 or target == 0:
         return
     data, size = _value_of(relation)
-    for i in range(size):
-        if _stands(data + i, size - i, _CONNECT) or _stands(data + i, size - i, _LOOK_UP):
-            host, host_size = _value_of(target)
-            if host != 0:
-                _put_any(OF_HINT, data, size, out, rows, state)
-                _put_any(OF_HOST, host, host_size, out, rows, state)
-            return
+    if size != _STYLES.size or not _stands(data, size, _STYLES):
+        _put_any(OF_RELATION, data, size, out, rows, state)
+        data, size = _value_of(kind) if kind != 0 else (int64(0), int64(0))
+        _put_any(OF_TYPE, data, size, out, rows, state)
+        data, size = _value_of(target)
+        _put_any(OF_TARGET, data, size, out, rows, state)
 
 
 @inner
@@ -260,7 +260,7 @@ def find_links(
     rows: I64Rows,
 ) -> Int:
     """Copy the values of `root` and what is below it that may have links which only browsers
-    follow, or name hosts to connect to, in the page's order: how many, FULL or UNSURE. A row is
+    follow, and what `link` elements say, in the page's order: how many, FULL or UNSURE. A row is
     what a value is, and where it ends. `values` is room for those of one element, one for each
     SPECIAL attribute.
     """
@@ -280,7 +280,7 @@ def find_links(
             is_found |= drawing != 0
             attribute = at(node + FIRST_ATTRIBUTE)
             if flags & LINK:
-                _put_hint(attribute, attributes, out, rows, state)
+                _put_link(attribute, attributes, out, rows, state)
             # Otherwise an attribute may be the reason to look at it.
             look = int64(0) if is_found else attribute
             while look != 0:

@@ -4,8 +4,8 @@ if configured.
 Each is one of the KINDS of `elements`. They come after the page's other links, each target once,
 without an anchor. As in the first walk, an element with rel=nofollow is passed over, and so is one
 that parser.html.outlinks.ignore_tags names. Pages within a page (srcdoc, conditional comments,
-data: URLs) give all their links, `DEEPEST` levels down. Of Nutch's own, hosts to connect to
-(preconnect, dns-prefetch) are left out: no browser asks them for a page.
+data: URLs) give all their links, `DEEPEST` levels down. Of Nutch's own, what `link` elements name
+for programs is left out (`is_for_programs`), but with the kind `program`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .elements import (
     in_list,
     in_policy,
     in_srcset,
-    is_hint,
+    is_for_programs,
     is_likely,
     is_nofollow,
     kinds_of,
@@ -66,7 +66,7 @@ _ALWAYS: Final = ("base", "form", "math", "meta", "style", "svg")
 _DRAWINGS: Final = ("math", "svg")
 """Elements within which all others are looked at."""
 _SPECIAL_ATTRIBUTES: Final = (
-    *("rel", "href", "action", "method", "content", "http-equiv", "src", "data"),
+    *("rel", "href", "action", "method", "content", "http-equiv", "src", "data", "type"),
 )
 """In the order of the kernel's places."""
 _ROOM: Final = 1 << 16
@@ -163,6 +163,8 @@ def _kind_of(name: str, places: Mapping[str, LinkAttribute]) -> int:
     is_style = name in places and places[name].holds == CSS
     return kernels.IN_STYLE * is_style | kernels.ALONE * (":" in name)
 
+
+_OF_LINK: Final = (kernels.OF_RELATION, kernels.OF_TYPE, kernels.OF_TARGET)
 
 DEEPEST: Final = 3
 """Levels of pages within pages."""
@@ -270,16 +272,18 @@ class BrowserLinks:
     ) -> Sequence[Outlink]:
         """Returns all links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
         is for pages within it, `marks` are those of its bytes. Of Nutch's, those of `link` elements
-        are left out that name a host to connect to, which is no page.
+        are left out that are for programs.
         """
-        hosts: set[bytes] = set()
-        found = dict.fromkeys(self._targets(data, document, page, read, marks, 1, hosts))
+        others: set[bytes] = set()
+        found = dict.fromkeys(self._targets(data, document, page, read, marks, 1, others))
         targets = [target for target in found if target and not target.startswith(b"#")]
         links: Sequence[Outlink] = page.links
-        if hosts and isinstance(links, OutlinkRun):
-            links = links.without(hosts)
-        elif hosts:
-            links = [one for one in links if one.anchor or encode_text(one.to_url) not in hosts]
+        if "program" in self.kinds:
+            others.clear()
+        if others and isinstance(links, OutlinkRun):
+            links = links.without(others)
+        elif others:
+            links = [one for one in links if one.anchor or encode_text(one.to_url) not in others]
         return joined(links, OutlinkRun.to(targets)) if targets else links
 
     def _targets(
@@ -290,7 +294,7 @@ class BrowserLinks:
         read: Read,
         marks: int,
         level: int,
-        hosts: set[bytes],
+        others: set[bytes],
     ) -> Iterator[bytes]:
         inside: list[bytes] = []
         kinds = self.kinds
@@ -298,9 +302,9 @@ class BrowserLinks:
             yield match[2].decode("utf-8", "replace").encode()
         values = None if self._finder is None else self._finder.find(document)
         if values is not None:
-            yield from self._of_values(values, inside, hosts)
+            yield from self._of_values(values, inside, others)
         else:
-            hosts.update(_hosts(document))
+            others.update(_for_programs(document))
             for node in _with_drawings(document.css(self._selectors)):
                 yield from map(encode_text, self._of_element(node, inside))
         if "text" in kinds:
@@ -325,23 +329,19 @@ class BrowserLinks:
             yield from self._targets(data, document, page, read, marks, level, set())
 
     def _of_values(
-        self, values: Iterable[tuple[int, bytes]], inside: list[bytes], hosts: set[bytes]
+        self, values: Sequence[tuple[int, bytes]], inside: list[bytes], others: set[bytes]
     ) -> list[bytes]:
-        """Returns the links in values; pages in them are added to `inside`, hosts to connect to, to
-        `hosts`.
+        """Returns the links in values; pages in them are added to `inside`, what is for programs to
+        `others`.
         """
         found: list[bytes] = []
-        equivalent, is_host, readers = "", False, self._of_value
+        equivalent, readers = "", self._of_value
         for kind, value in values:
             if (read := readers.get(kind)) is not None:
                 found += read(value)
             elif kind == kernels.OF_DATA:
                 if "data" in self.kinds:
                     inside += _page_in_url(value.decode())
-            elif kind == kernels.OF_HINT:
-                is_host = is_hint(value.decode())
-            elif kind == kernels.OF_HOST:
-                hosts.update([value] if is_host else [])
             elif kind == kernels.OF_EQUIVALENT:
                 equivalent = value.decode()
             elif kind == kernels.OF_META:
@@ -349,6 +349,12 @@ class BrowserLinks:
                 equivalent = ""
             elif kind >= kernels.OTHERS:  # what is left holds a page
                 inside.append(value)
+        said = [value for kind, value in values if kind in _OF_LINK]
+        others.update(
+            target
+            for relation, media_type, target in zip(said[::3], said[1::3], said[2::3], strict=True)
+            if is_for_programs(relation.decode(), media_type.decode())
+        )
         return found
 
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
@@ -424,11 +430,12 @@ class BrowserLinks:
             yield content
 
 
-def _hosts(document: LexborHTMLParser) -> Iterator[bytes]:
-    """Yields the hosts to connect to."""
+def _for_programs(document: LexborHTMLParser) -> Iterator[bytes]:
+    """Yields the targets of `link` elements that are no pages."""
     for node in document.css("link[rel][href]"):
         attributes = node.attributes
-        if (target := attributes["href"]) is not None and is_hint(attributes["rel"] or ""):
+        target, media_type = attributes["href"], attributes.get("type") or ""
+        if target is not None and is_for_programs(attributes["rel"] or "", media_type):
             yield encode_text(target)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -43,7 +44,26 @@ SILENT: Final = frozenset(("script", "style"))
 NAME, CONTENT = "name", "content"
 HEAD_ATTRIBUTES: Final = (NAME, CONTENT, "http-equiv", "href")
 """The attributes of meta and base elements that are read."""
-_HINTS: Final = {"dns-prefetch", "preconnect"}
+_FOR_PROGRAMS: Final = {
+    *("dns-prefetch", "preconnect"),  # hosts to connect to (HTML Standard, 4.6.7.3, 4.6.7.17)
+    *("edituri", "https://api.w.org/", "hub", "pingback", "webmention", "wlwmanifest"),
+    *("authorization_endpoint", "indieauth-metadata", "micropub", "microsub", "token_endpoint"),
+    *("openid.delegate", "openid.server", "openid2.local_id", "openid2.provider"),
+    *("edit", "edit-form", "edit-media"),
+    *("self", "shortlink"),
+}
+"""Relations of a `link` to what is no page: interfaces of the site's software, editors, and other
+addresses of the page itself. WordPress names six of them on each page.
+"""
+_DATA_TYPE: Final = re.compile(
+    r"\s*(?:application/(?!feed\+json)(?:[\w.-]+\+)?json"
+    r"|[\w.-]+/[\w.-]+\+oembed|application/(?:json|xml)\+oembed"
+    r"|application/(?:opensearchdescription|rsd|wlwmanifest)\+xml|application/x-wiki)\s*(?:;|\Z)",
+    re.IGNORECASE,
+)
+"""Media types in which only programs read a page: JSON that is no feed, oEmbed, the source of a
+wiki's page to be edited, descriptions of services.
+"""
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 
@@ -81,11 +101,11 @@ class Elements(Settings):
     """The key under which a link's metadata names its element; empty for none."""
 
 
-def is_hint(relation: str) -> bool:
-    """Returns True for the `rel` of what a browser only connects to: a host, no page (HTML
-    Standard, 4.6.7.3 and 4.6.7.17).
-    """
-    return bool(found := set(relation.lower().split())) and found <= _HINTS
+@lru_cache(maxsize=1024)
+def is_for_programs(relation: str, media_type: str) -> bool:
+    """Returns True if what a `link` with this `rel` and `type` names is no page."""
+    found = set(relation.lower().split())
+    return bool(found) and (found <= _FOR_PROGRAMS or _DATA_TYPE.match(media_type) is not None)
 
 
 def is_nofollow(relation: str) -> bool:
@@ -96,9 +116,9 @@ def is_nofollow(relation: str) -> bool:
 # Lists the kinds of links that Nutch does not take, and the elements and attributes that have
 # them.
 #
-# Properties: parser.html.outlinks.browser turns all kinds but `text` on, which no browser follows;
-# parser.html.outlinks.kinds names some of them, or takes some away (`-ping`). Nutch's own links
-# are those of `elements`.
+# Properties: parser.html.outlinks.browser turns all kinds but `program` and `text` on, which no
+# browser follows; parser.html.outlinks.kinds names some of them, or takes some away (`-ping`).
+# Nutch's own links are those of `elements`.
 
 BROWSER_PROPERTY: Final = "parser.html.outlinks.browser"
 KINDS_PROPERTY: Final = "parser.html.outlinks.kinds"
@@ -157,6 +177,7 @@ KINDS: Final = frozenset(attribute.kind for attribute in BROWSER_LINKS.values())
     "header",
     "meta",
     "post",
+    "program",
     "text",
 }
 """All kinds; conf/nutch-default.xml says what they are."""
@@ -166,7 +187,7 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
     """Returns the kinds that a configuration asks for. Raises ConfigError for one that does not
     exist.
     """
-    kinds = set(KINDS - {"text"}) if conf.get_boolean(BROWSER_PROPERTY) else set()
+    kinds = set(KINDS - {"program", "text"}) if conf.get_boolean(BROWSER_PROPERTY) else set()
     for name in conf.get_trimmed_strings(KINDS_PROPERTY):
         kind = name.removeprefix("-")
         if kind not in KINDS:
@@ -349,25 +370,36 @@ def places_of_urls(text: bytes | bytearray) -> Iterator[list[int]]:
 # They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section
 # 3.2, RFC 9110 section 8.7, HTML standard ("shared declarative refresh steps").
 
-_RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+_RELATION, _TYPE = (
+    re.compile(rf";\s*{name}\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+    for name in ("rel", "type")
+)
 
 
-def header_links(metadata: Metadata, own: Resolver | WhatwgResolver) -> list[Outlink]:
-    """Returns the links with absolute URLs, each target once; `own` knows the page's URL."""
+def header_links(
+    metadata: Metadata, own: Resolver | WhatwgResolver, *, takes_all: bool = False
+) -> list[Outlink]:
+    """Returns the links with absolute URLs, each target once; `own` knows the page's URL. Unless it
+    `takes_all`, what is for programs is left out.
+    """
     links = []
-    for target in filter(None, dict.fromkeys(_targets(metadata))):
+    for target in filter(None, dict.fromkeys(_targets(metadata, takes_all=takes_all))):
         with suppress(UrlError):
             links.append(Outlink(resolved_page(own, target)))
     return links
 
 
-def _targets(metadata: Metadata) -> Iterator[str]:
+def _parameter(name: re.Pattern[str], parameters: str) -> str:
+    match = name.search(parameters)
+    return (match[1] or match[2] or "") if match else ""
+
+
+def _targets(metadata: Metadata, *, takes_all: bool) -> Iterator[str]:
     headers, refreshes, places = map(metadata.field_values, ("Link", "Refresh", "Content-Location"))
     for value in headers:
         for target, rest in in_link_header(value):
-            relation = _RELATION.search(rest)
-            is_none = relation is not None and is_hint(relation[1] or relation[2] or "")
-            if not is_none and not is_nofollow(rest):
+            relation, media_type = (_parameter(name, rest) for name in (_RELATION, _TYPE))
+            if (takes_all or not is_for_programs(relation, media_type)) and not is_nofollow(rest):
                 yield target
     for value in refreshes:
         if (found := read_refresh(value)) is not None:

@@ -355,7 +355,12 @@ class HtmlPages:
             return resolve_all(resolver, page.links)
         found = self._more_links.links(markup, document, page, self._extractor.read, marks)
         links = resolve_all(resolver, found)
-        headers = header_links(content.metadata, own) if "header" in self._more_links.kinds else []
+        kinds = self._more_links.kinds
+        headers = (
+            header_links(content.metadata, own, takes_all="program" in kinds)
+            if "header" in kinds
+            else []
+        )
         return [*links, *headers] if headers else links
 
 

@@ -39,7 +39,7 @@ _NAMES: Final = (
     *kernels.ATTRIBUTES,
     *(name for name in BROWSER_LINKS if name not in kernels.ATTRIBUTES and ":" not in name),
     *(name for name in blocks.ATTRIBUTES if name not in {*kernels.ATTRIBUTES, *BROWSER_LINKS}),
-    *("hreflang", "lang"),
+    *("hreflang", "lang", "type"),
 )
 """Attributes that kernels look for."""
 _MARKUP: Final = (

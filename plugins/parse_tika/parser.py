@@ -214,7 +214,8 @@ class TikaParser(Parser):
                     url = resolved_page(resolver, target)
                     found.append(Outlink(url, " ".join(anchor.split())))
             if "header" in self._kinds:
-                headers = header_links(content.metadata, resolver)
+                takes_all = "program" in self._kinds
+                headers = header_links(content.metadata, resolver, takes_all=takes_all)
         return (found or text_outlinks(document.text)) + headers
 
     @cached_property

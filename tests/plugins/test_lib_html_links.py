@@ -21,7 +21,7 @@ from plugins.lib_html import tree_reader
 from plugins.lib_html.browserlinks import (
     DEEPEST,
     BrowserLinks,
-    _hosts,
+    _for_programs,
     _with_drawings,
     may_have_links,
 )
@@ -195,7 +195,9 @@ def test_each_kind_alone(kinds: str, page: str, expected: list[str]) -> None:
 
 
 def test_every_kind_has_a_page() -> None:
-    assert {kind for kinds, _, _ in PAGES for kind in kinds.split(",")} | {"header"} == KINDS
+    assert {kind for kinds, _, _ in PAGES for kind in kinds.split(",")} == (
+        KINDS - {"header", "program"}
+    )
 
 
 def test_every_kind_is_described_in_the_defaults() -> None:
@@ -206,9 +208,9 @@ def test_every_kind_is_described_in_the_defaults() -> None:
 
 def test_kinds_are_added_and_taken_away() -> None:
     assert kinds_of(NUTCHS) == frozenset()
-    assert kinds_of(ALL) == KINDS - {"text"}  # no browser makes a link of a text
+    assert kinds_of(ALL) == KINDS - {"program", "text"}  # no browser makes links of these
     some = {"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": "-text, -ping"}
-    assert kinds_of(configuration(**some)) == KINDS - {"text", "ping"}
+    assert kinds_of(configuration(**some)) == KINDS - {"program", "text", "ping"}
     with pytest.raises(ConfigError, match=r"expected some of .*srcset.*, found 'srcsets'"):
         kinds_of(only("srcsets"))
 
@@ -233,7 +235,7 @@ def test_the_rules_for_other_links_hold() -> None:
     ) == ["/x/y"]
 
 
-def test_hosts_to_connect_to_are_no_pages() -> None:
+def test_for_programs_to_connect_to_are_no_pages() -> None:
     """But what is fetched beforehand is."""
     page = (
         "<link rel=preconnect href=//a.example>"
@@ -248,6 +250,36 @@ def test_hosts_to_connect_to_are_no_pages() -> None:
         '<//a.example>; rel="preconnect"; crossorigin, <//b>;rel=dns-prefetch, </c>; rel=preload'
     )
     assert header_targets(Link=hints) == ["/c"]
+
+
+def test_what_links_name_for_programs_is_no_page() -> None:
+    """As WordPress and MediaWiki do on each page."""
+    programs = (
+        "<link rel='https://api.w.org/' href=/api><link rel=EditURI href=/rsd>"
+        "<link rel=alternate type=application/json href=/json>"
+        "<link rel=alternate type='Application/JSON+oEmbed; a=b' href=/o>"
+        "<link rel=alternate type=text/xml+oembed href=/p><link rel=shortlink href='/?p=1'>"
+        "<link rel=search type=application/opensearchdescription+xml href=/osd>"
+        "<link title=Edit rel=alternate type=application/x-wiki href=/edit>"
+    )
+    pages = (
+        "<link rel=alternate type=application/rss+xml href=/rss><link rel=search href=/search>"
+        "<link rel=alternate hreflang=de href=/de><link rel=alternate media=print href=/print>"
+        "<link rel='shortlink next' href=/next><link rel=canonical href=/c><link rel='' href=/k>"
+        "<link rel=alternate type=application/feed+json href=/feed><link type=text/css href=/css>"
+        "<link rel=alternate type=application/pdf href=/pdf>"
+    )
+    linked = "<a href=/api>the API</a>"
+    wanted = targets(parse(pages, ALL))
+    assert len(wanted) == 10
+    assert targets(parse(programs + pages + linked, ALL)) == [*wanted, "/api"]
+    assert len(targets(parse(programs + pages, configuration()))) == 18
+    taken = {"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": "program"}
+    assert len(targets(parse(programs + pages, configuration(**taken)))) == 18
+    fields = (
+        '</j>; rel=alternate; type="application/json", </?p=1>; rel=shortlink, </de>; rel=alternate'
+    )
+    assert header_targets(Link=fields) == ["/de"]
 
 
 def header_targets(**headers: str) -> list[str]:
@@ -444,6 +476,17 @@ _MARKUP = st.lists(
                 )
                 for to in ("", "=''", "=/h", "=//i")
             ),
+            *(
+                f"<link rel='{rel}' type{kind} href=/h>"
+                for rel in ("alternate", "stylesheet", "Stylesheet edit", "edit", "")
+                for kind in (
+                    "",
+                    "=''",
+                    "=application/json",
+                    "=text/html",
+                    "='application/a+j&#115;on'",
+                )
+            ),
             *("<svg>", "<math>", "<form>", "<base>", "<frameset>", "<body>", "<html manifest=x>"),
             *("<a><!--c--></a>", "<a> </a>", "<a>\x01</a>", "<a><b></b></a>", " ", "x", "<!--c-->"),
         ]
@@ -468,7 +511,7 @@ def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes], se
     inside = []
     nodes = _with_drawings(document.css(of._selectors))
     found = [link for node in nodes for link in of._of_element(node, inside) if link]
-    return [by_kernel, (found, inside, {*_hosts(document)})]
+    return [by_kernel, (found, inside, {*_for_programs(document)})]
 
 
 @given(_MARKUP)
