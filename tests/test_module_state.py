@@ -29,6 +29,7 @@ WRITTEN = {
     "minutch.hadoop.formats.registry.REGISTRY": f"classes by their names, all in files: {ONCE}",
     "minutch.hadoop.formats.registry._FINDERS": "added to as minutch.records is imported",
     "minutch.kernels.arrow._held": "each entry is of one token, and taken out by whoever is first",
+    "minutch.kernels.arrow._some": "a number: reset before what it tells of is looked at",
     "minutch.kernels.arrow._tokens": ATOMIC,
     "minutch.kernels.library._functions": "one for each kernel, made under _making",
     "minutch.kernels.library._methods": "one for each kernel that is called, added as it is loaded",

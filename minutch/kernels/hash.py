@@ -51,24 +51,43 @@ def hash_ascii(at: Int, size: Int, value: Word) -> tuple[Word, Int]:
     while done + 8 <= size:
         word = load64(at + done)
         if word & uint64(0x8080_8080_8080_8080):  # negative in Java
-            break
-        pairs = (word & _BYTES) * _POWERS_OF_31[1] + ((word >> uint64(8)) & _BYTES)
-        fours = (pairs & _PAIRS) * _POWERS_OF_31[2] + ((pairs >> uint64(16)) & _PAIRS)
-        value *= _POWERS_OF_31[8]
-        value += (fours & uint64(0xFFFF_FFFF)) * _POWERS_OF_31[4] + (fours >> uint64(32))
+            return value, done
+        value = value * _POWERS_OF_31[8] + _hash_of_eight(word)
         done += 8
+    left = size - done
+    if done and left:
+        # The last eight bytes, those that are in the code already as zeros, which add nothing.
+        word = load64(at + size - 8) >> uint64(64 - 8 * left) << uint64(64 - 8 * left)
+        if word & uint64(0x8080_8080_8080_8080):
+            return value, done
+        value = value * _POWERS_OF_31[left] + _hash_of_eight(word)
+        done = size
     return value, done
+
+
+@inlined
+def _hash_of_eight(word: Word) -> Word:
+    """Java's hash code, beginning with 0, of the ASCII bytes of a word."""
+    pairs = (word & _BYTES) * _POWERS_OF_31[1] + ((word >> uint64(8)) & _BYTES)
+    fours = (pairs & _PAIRS) * _POWERS_OF_31[2] + ((pairs >> uint64(16)) & _PAIRS)
+    code: Word = (fours & uint64(0xFFFF_FFFF)) * _POWERS_OF_31[4] + (fours >> uint64(32))
+    return code
+
+
+@inner
+def part_of(at: Int, size: Int, parts: Int) -> Word:
+    """The part of a key: (Text.hashCode & 0x7fffffff) % parts."""
+    h, done = hash_ascii(at, size, uint64(1))  # WritableComparator.hashBytes begins with 1
+    for k in range(done, size):
+        h = uint64(31) * h + uint64(int64(int8(load8(at + k))))  # Java's bytes are signed
+    return (h & uint64(0x7FFF_FFFF)) % uint64(parts)
 
 
 @kernel
 def partitions(views: Views, addresses: U64, parts: Int, out: U32) -> None:
-    """The part of each key: (Text.hashCode & 0x7fffffff) % parts."""
+    """The part of each key."""
     for i in range(len(views)):
-        at, size = string_at(views, addresses, i), int64(views[i, 0])
-        h, done = hash_ascii(at, size, uint64(1))  # WritableComparator.hashBytes begins with 1
-        for k in range(done, size):
-            h = uint64(31) * h + uint64(int64(int8(load8(at + k))))  # Java's bytes are signed
-        out[i] = (h & uint64(0x7FFF_FFFF)) % uint64(parts)
+        out[i] = part_of(string_at(views, addresses, i), int64(views[i, 0]), parts)
 
 
 @inner

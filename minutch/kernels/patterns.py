@@ -1,4 +1,6 @@
-"""Kernels over URLs in bulk: the pattern of each, hashes of its levels (see `urls.patterns`)."""
+"""Kernels over URLs in bulk: the pattern of each, hashes of its levels (see `urls.patterns`); which
+of them surely name a host.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,31 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.hash import string_hash
-from minutch.kernels.memory import compare, copy_bytes, load8, scratch32, store8, store32
+from minutch.kernels.memory import (
+    compare,
+    copy_bytes,
+    load8,
+    load64,
+    scratch32,
+    store8,
+    store32,
+)
 from minutch.kernels.native import (
     I32,
+    I64,
     U8,
     U64,
+    Bool,
     Int,
     StringColumn,
     Views,
+    Word,
     inlined,
     inner,
     int64,
     kernel,
     string_at,
+    uint64,
 )
 from minutch.kernels.sequencefile import put_view
 
@@ -363,3 +377,73 @@ def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U
         else:  # hashes alone: start over
             to = base
     return to - base
+
+
+_HTTP, _HTTPS = 0x2F2F3A70747468, 0x2F2F3A7370747468
+"""`http://` in seven bytes, `https://` in eight, as numbers."""
+
+
+_ONES, _HIGHS = uint64(0x0101_0101_0101_0101), uint64(0x8080_8080_8080_8080)
+_SLASHES, _ATS = uint64(_SLASH) * _ONES, uint64(_AT) * _ONES
+
+
+@inlined
+def _bytes_of(word: Word, eight: Word) -> Word:
+    """Mark (by the highest bit) the bytes of a word that are that one of which `eight` has eight:
+    all up to the first one are right.
+    """
+    other = word ^ eight
+    return (other - _ONES) & ~other & _HIGHS
+
+
+@inlined
+def _lowest(word: Word) -> Word:
+    """All bits below the lowest one that is set; of 0 all."""
+    return (word & (~word + uint64(1))) - uint64(1)
+
+
+@inlined
+def _names_host(at: Int, end: Int) -> Bool:
+    """Tell whether the URL between two addresses surely names a host: after http[s]:// comes a
+    letter or a digit, and no `@` before the path.
+    """
+    if end - at <= 8:
+        return False
+    word = load64(at)
+    place = at
+    if word == uint64(_HTTPS):
+        place += 8
+    elif word & uint64(0xFF_FFFF_FFFF_FFFF) == uint64(_HTTP):
+        place += 7
+    else:
+        return False
+    if not _kind(place) & (_DIGIT | _LOWER | _UPPER):
+        return False
+    while place + 8 <= end:
+        word = load64(place)
+        slashes, ats = _bytes_of(word, _SLASHES), _bytes_of(word, _ATS)
+        if slashes | ats:  # what stands before `@` names nobody
+            return _lowest(slashes) < _lowest(ats)
+        place += 8
+    while place < end:
+        byte = load8(place)
+        if byte in (_SLASH, _AT):
+            return byte == _SLASH
+        place += 1
+    return True
+
+
+@kernel
+def unsure_of_host(views: Views, addresses: U64, rows: I64) -> Int:
+    """Fill `rows` with the numbers of the URLs that may name no host; returns how many these are.
+
+    Nothing is copied, and the host is not looked at further: to take it out, as `urls.find_hosts`
+    does, cost 80 ns for a URL of a segment of five million links, this 36.
+    """
+    count = int64(0)
+    for i in range(len(views)):
+        at = string_at(views, addresses, i)
+        if not _names_host(at, at + int64(views[i, 0])):
+            rows[count] = i
+            count += 1
+    return count

@@ -170,10 +170,12 @@ def records(
 def release(array: Int) -> None:
     """A C function that releases an ArrowArray, which other libraries call at any time.
 
-    Sets the integer that its private data (at 72) points to, and clears the pointer to itself (at
-    64).
+    Its private data (at 72) points to an integer that is set, followed by the address of one that
+    is set for any array; then the pointer to itself (at 64) is cleared.
     """
-    store64(int64(load64(array + 72)), 1)
+    mine = int64(load64(array + 72))
+    store64(mine, 1)
+    store64(int64(load64(mine + 8)), 1)
     store64(array + 64, 0)  # the mark of a released array
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from minutch.hadoop.formats.batch import Lengths, Offsets, places
 from minutch.kernels.arrow import Bytes, from_series, to_series
+from minutch.kernels.patterns import unsure_of_host
 from minutch.urls.domains import domain_of
 from minutch.urls.hostnumbers import Numbers, plain_hosts
 from minutch.urls.parts import lacks_host, spelled_host
@@ -20,8 +22,9 @@ from minutch.urls.parts import lacks_host, spelled_host
 def lack_host(urls: pl.Series) -> pl.Series:
     """Returns the mask of the URLs (String, or Binary as keys are) that `lacks_host` is true of."""
     found = pl.repeat(False, len(urls), dtype=pl.Boolean, eager=True)
-    # A kernel takes plain URLs apart, and these have a host.
-    others = plain_hosts(0, *places(from_series(urls))).others
+    strings, others = from_series(urls), np.empty(len(urls), np.int64)
+    # Nearly all have one for sure.
+    others = others[: unsure_of_host(strings.views, strings.addresses, others)]
     if not len(others):
         return found
     strange = urls.gather(others).cast(pl.Binary).to_list()

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.cycle.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match
+from minutch.kernels import keycolumns
 from minutch.records import crawldatum as status
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import take, unpack
@@ -142,6 +143,6 @@ def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
     """Returns the links (packed) that are kept, best first, with the `row` each leads to."""
     row_of = np.full(len(updates.at), -1)  # -1: the URL is not asked about
     row_of[urls] = np.arange(len(urls))
-    rows = row_of[updates.group[updates.links]]
-    links = updates.links if rows.min(initial=0) >= 0 else updates.links[rows >= 0]
-    return updates.segment[links].with_columns(row=pl.Series(rows[rows >= 0], dtype=pl.UInt32))
+    links, rows = np.empty(len(updates.links), np.int64), np.empty(len(updates.links), np.uint32)
+    count = keycolumns.rows_led_to(updates.group, updates.links, row_of, links, rows)
+    return updates.segment[links[:count]].with_columns(row=pl.Series(rows[:count]))

@@ -89,19 +89,18 @@ class CacheRanges:
     def __init__(
         self,
         tables: Sequence[pl.DataFrame],
-        numbers: Sequence[npt.NDArray[np.uint32]],
         parts: int,
         schema: pl.Schema,
         constants: Mapping[str, pl.Series],
         borders: pl.Series | None = None,
         runs: int = 1,
     ) -> None:
-        """`numbers` has the partition of each row of each table; `constants` the columns of
-        `schema` that the tables lack. `borders` are kept. The rows are one of so many `runs`.
+        """`constants` are the columns of `schema` that the tables lack. `borders` are kept. The
+        rows are one of so many `runs`.
         """
         self.schema, self.constants = schema, dict(constants)
         self._names = [name for name in schema if name not in constants]
-        tables, numbers = _together([table.select(self._names) for table in tables], numbers)
+        tables = _together([table.select(self._names) for table in tables])
         rows = sum(map(len, tables))
         self._tables = tables
         # All partitions have the same borders: between two, each has about its `parts`-th of the
@@ -115,21 +114,21 @@ class CacheRanges:
         buckets = parts * self._count
         key_at = self._names.index("key")
 
-        def group(table: pl.DataFrame, part: npt.NDArray[np.uint32]) -> _Piece:
+        def group(table: pl.DataFrame) -> _Piece:
             columns = [_Column.of(column) for column in table]
             key = columns[key_at].values
             assert isinstance(key, Strings), "keys are strings"
             mine, starts = np.empty(len(table), np.int32), np.empty(buckets + 1, np.int64)
             order = np.empty(len(table), np.uint32)
-            # One pass over the rows: their buckets, and their numbers by bucket.
-            kernels.group(key.column, strings.column, part, mine, starts, order)
+            # One pass over the rows: their partitions and ranges, and their numbers by bucket.
+            kernels.group(key.column, strings.column, parts, mine, starts, order)
             sizes = [np.zeros(buckets, np.int64) for _ in columns]
             for column, size in zip(columns, sizes, strict=True):
                 if isinstance(column.values, Strings):
                     kernels.add_sizes(column.values.views, mine, size)
             return _Piece(columns, order, starts, sizes)
 
-        self._pieces = for_each(lambda pair: group(*pair), zip(tables, numbers, strict=True))
+        self._pieces = for_each(group, tables)
         self._starts = np.array([piece.starts for piece in self._pieces])
 
     def numbers(self, part: int) -> range:
@@ -313,20 +312,14 @@ def _write(file: BinaryIO, values: _Values) -> _Place:
     return _Place(_Strings if isinstance(values, _Strings) else type(values), places)
 
 
-def _together(
-    tables: Sequence[pl.DataFrame], numbers: Sequence[npt.NDArray[np.uint32]]
-) -> tuple[list[pl.DataFrame], list[npt.NDArray[np.uint32]]]:
+def _together(tables: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     """Small tables made larger: each costs something for each range."""
-    groups: list[list[int]] = []
+    groups: list[list[pl.DataFrame]] = []
     room = 0
-    for at, table in enumerate(tables):
+    for table in tables:
         if len(table) > room:
             groups.append([])
             room = _FEW_ROWS
-        groups[-1].append(at)
+        groups[-1].append(table)
         room -= len(table)
-    every = [([tables[at] for at in group], [numbers[at] for at in group]) for group in groups]
-    return (
-        [some[0] if len(some) == 1 else pl.concat(some, rechunk=True) for some, _ in every],
-        [own[0] if len(own) == 1 else np.concatenate(own) for _, own in every],
-    )
+    return [some[0] if len(some) == 1 else pl.concat(some, rechunk=True) for some in groups]

@@ -28,7 +28,6 @@ from threading import Lock
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from minutch.kernels import hash as hashes
@@ -106,7 +105,6 @@ class Shuffle:
         self._held = 0
         self._frames: list[pl.DataFrame] = []
         self._constants: dict[str, pl.Series] = {}
-        self._numbers: list[npt.NDArray[np.uint32]] = []
         self._ranges: CacheRanges | None = None
         self._runs: list[StoredRanges] = []
         self._lock = Lock()
@@ -119,7 +117,6 @@ class Shuffle:
         self.rows += len(frame)
         frame = self._narrowed(frame)
         self._frames.append(frame)
-        self._numbers.append(partition_of(frame["key"], self.parts).to_numpy())
         self._held += sum(map(_size_of, frame))
         if self._held > self._budget:
             self._write_run()
@@ -160,7 +157,7 @@ class Shuffle:
     def grouped(self, part: int) -> Iterator[pl.DataFrame]:
         """Yields a partition's rows in frames that share no key, a key's in the order they came."""
         if self.parts == 1 and not self._runs:
-            frames, self._frames, self._numbers = self._frames, [], []
+            frames, self._frames = self._frames, []
             constants = [
                 pl.lit(value).first().alias(name) for name, value in self._constants.items()
             ]
@@ -203,8 +200,7 @@ class Shuffle:
                 continue
             rows = gathered()
             if len(rows):
-                one = np.zeros(len(rows), np.uint32)
-                finer = CacheRanges([rows], [one], 1, self.schema, {})
+                finer = CacheRanges([rows], 1, self.schema, {})
                 yield from (partial(finer.gathered, bucket) for bucket in finer.numbers(0))
 
     def _take(self) -> CacheRanges | None:
@@ -212,7 +208,7 @@ class Shuffle:
         with self._lock:
             if self._ranges is None and self._frames:
                 self._ranges = self._cut(RUNS if self._runs else 1)
-                self._frames, self._numbers = [], []
+                self._frames = []
             ranges = self._ranges
             self._taken += 1
             if self._taken == self.parts:  # each is taken once
@@ -221,8 +217,8 @@ class Shuffle:
 
     def _cut(self, runs: int) -> CacheRanges:
         borders = self._runs[-1].borders if self._runs else None
-        held = self._frames, self._numbers
-        return CacheRanges(*held, self.parts, self.schema, self._constants, borders, runs)
+        held = self._frames
+        return CacheRanges(held, self.parts, self.schema, self._constants, borders, runs)
 
     def _write_run(self) -> None:
         if self._directory is None:
@@ -232,7 +228,7 @@ class Shuffle:
         self._forget()
 
     def _forget(self) -> None:
-        self._frames, self._numbers, self._held, self._ranges = [], [], 0, None
+        self._frames, self._held, self._ranges = [], 0, None
 
     def __enter__(self) -> Self:
         return self

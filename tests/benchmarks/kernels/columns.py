@@ -19,7 +19,7 @@ from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
 from minutch.plugin.columns import by_distinct, numbered
 from minutch.plugin.urlrules import UrlShortcut
 from minutch.records import metadata_columns as metadata
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import hosts_of, lack_host
 from minutch.urls.patterns import form_hashes, patterns
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
@@ -114,6 +114,25 @@ def order_links_by_score(made: Made) -> Ways:
     return Ways(by_kernel, lambda: np.lexsort((-scores, group)))
 
 
+@row("keycolumns.rows_led_to", by="NumPy: take, compress")
+def choose_links_of_pages(made: Made) -> Ways:
+    random = np.random.default_rng(2)
+    group = np.sort(random.integers(0, made.count // 8 + 1, made.count))
+    row_of = random.integers(-1, 9, made.count // 8 + 1)
+    rows = np.flatnonzero(random.random(made.count) < 0.9)
+
+    def by_kernel() -> tuple[np.ndarray, np.ndarray]:
+        chosen, led_to = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint32)
+        count = matching.rows_led_to(group, rows, row_of, chosen, led_to)
+        return chosen[:count], led_to[:count]
+
+    def by_numpy() -> tuple[np.ndarray, np.ndarray]:
+        led_to = row_of[group[rows]]
+        return rows[led_to >= 0], led_to[led_to >= 0].astype(np.uint32)
+
+    return Ways(by_kernel, by_numpy)
+
+
 @row("keycolumns.number", by="Polars: first().over(), rank")
 def number_distinct_strings(made: Made) -> Ways:
     twice = pl.concat([made.keys, made.keys.reverse()], rechunk=True)
@@ -130,6 +149,15 @@ def number_distinct_strings(made: Made) -> Ways:
 def find_hosts(made: Made) -> Ways:
     urls = made.urls
     return Ways(lambda: hosts_of(urls), lambda: urls.str.extract(_HOST))
+
+
+@row("patterns.unsure_of_host", by="Polars: str.contains")
+def look_for_missing_hosts(made: Made) -> Ways:
+    urls = made.urls
+    return Ways(
+        lambda: lack_host(urls),
+        lambda: ~urls.str.contains("^https?://[0-9A-Za-z][^/@]*(/|$)"),
+    )
 
 
 @row("patterns.url_patterns", by="Polars: str.extract, str.replace_all")
