@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from minutch.kernels.memory import (
     copy_bytes,
     load8,
@@ -28,6 +30,7 @@ from minutch.kernels.native import (
     I64Rows,
     Int,
     U8Rows,
+    Word,
     inlined,
     inner,
     int64,
@@ -83,6 +86,7 @@ if it has none.
 
 _NOFOLLOW = uint64(int.from_bytes(b"nofollow", "little"))
 _SMALL = uint64(0x2020202020202020)
+_URL = np.frombuffer(b"url", np.uint8)
 
 
 @inlined
@@ -201,6 +205,38 @@ def says_nofollow(data: Int, size: Int) -> Int:
         if not is_word(before) and not is_word(after):
             return 1
     return 0
+
+
+@inner
+def begins(data: Int, size: Int, word: U8) -> Bool:
+    """Tell whether a string begins with a word, in any case."""
+    if size < word.size:
+        return False
+    for k in range(word.size):
+        byte = load8(data + k)
+        if byte >= 65 and byte <= 90:
+            byte |= uint64(32)
+        if byte != word[k]:
+            return False
+    return True
+
+
+@inner
+def may_have_url(data: Int, size: Int) -> Bool:
+    """Tell whether a style has `url` or @; the parser of styles reads all that are long."""
+    if size > 512:
+        return True
+    for i in range(size):
+        byte = load8(data + i)
+        if byte == 64 or (byte | uint64(32) == 117 and begins(data + i, size - i, _URL)):
+            return True
+    return False
+
+
+@inlined
+def is_blank_of_html(byte: Word) -> Bool:
+    """HTML's blanks: VT is none."""
+    return byte == 32 or (byte >= 9 and byte <= 13 and byte != 11)
 
 
 @inlined

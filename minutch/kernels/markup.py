@@ -11,8 +11,6 @@ foreign elements. Where the standard is finer, it rather takes too much for open
 
 from __future__ import annotations
 
-import numpy as np
-
 from minutch.kernels.memory import load64
 from minutch.kernels.native import (
     I64,
@@ -25,8 +23,21 @@ from minutch.kernels.native import (
     int64,
     kernel,
 )
-from minutch.kernels.scan import lower, next_of, skip_comment
-from minutch.kernels.tags import Tag
+from minutch.kernels.scan import (
+    far_next_of,
+    lower,
+    next_of,
+    skip_comment,
+)
+from minutch.kernels.tags import (
+    SLOTS,
+    WIDE_PRIME,
+    Tag,
+    ends_name,
+    name_at,
+    skip_attributes,
+    slot_of,
+)
 
 FOREIGN = Tag.SVG | Tag.MATH
 """Set for all elements in svg and math."""
@@ -46,40 +57,22 @@ IN_TABLES = Tag.CELL | Tag.ROW_OF_TABLE | Tag.SECTION
 
 NAME, FLAGS, P_AT, ITEM_AT, TERM_AT, FORMAT_AT, ALIVE, LIST_SIZE, STACK_ROW = range(9)
 FORMAT, WHOLE, ON_STACK, FORMAT_ROW = range(4)
-SIZE, LIVE, LISTED, PENDING, TABLES, MARK, DEEPEST, SCRATCH = range(8)
+SIZE, LIVE, LISTED, PENDING, TABLES, MARK, DEEPEST, STATE_SIZE = range(8)
 """Places in `state`: elements on the stack, those of them alive, entries of `formats`, those not on
 the stack, open tables, where the list's last marker is, the most that was open at a time."""
 
 FINE, TOO_DEEP, TOO_MANY_ATTRIBUTES, TOO_MANY_COPIES = range(4)
 """Ends of a measurement."""
-SLOTS = 512
-"""Of the table of names: slot of a name's hash, or the next free one."""
-SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
-"""Of the hashes of names (FNV-1a)."""
-WIDE_PRIME = 0x100000001B3
-_ENDS_NAME = np.array([byte in b">/ \t\n\f\r" for byte in range(256)])
 COPIES = 1 << 20
 """Formatting elements that blocks may get in all."""
 
 
 @inlined
-def mixed(hash: Int, byte: Int) -> Int:
-    """The hash of a name with one more byte."""
-    return ((hash ^ byte) * PRIME) & MASK
-
-
-@inlined
-def ends_name(byte: Int) -> Bool:
-    """Tell whether a tag's name ends before this byte."""
-    return bool(_ENDS_NAME[byte])
-
-
-@inlined
-def flags_of(hash: Int, hashes: I64, flags: I64) -> Int:
+def flags_of(name: Int, hashes: I64, flags: I64) -> Int:
     """Look up the flags of a name."""
-    slot = hash & (SLOTS - 1)
+    slot = slot_of(name)
     while hashes[slot] != 0:
-        if hashes[slot] == hash:
+        if hashes[slot] == name:
             return int64(flags[slot])
         slot = (slot + 1) & (SLOTS - 1)
     return 0
@@ -297,7 +290,7 @@ def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -
 def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
     """Find the end tag of an element with text; its name stands from `start` to `end`."""
     while True:
-        at = next_of(data, at, 60)
+        at = far_next_of(data, at, 60)
         if at + 2 + end - start > data.size:
             return data.size
         if data[at + 1] == 47:
@@ -310,42 +303,6 @@ def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
             if same and (after == data.size or ends_name(data[after])):
                 return at
         at += 1
-
-
-@inlined
-def skip_attributes(data: U8, at: Int, state: I64) -> Int:
-    """Find where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1
-    minus it after a slash.
-    """
-    size, count, slash = data.size, 0, False
-    while at < size:
-        byte = data[at]
-        if byte == 62:
-            state[SCRATCH] = -1 - count if slash else count
-            return at + 1
-        at += 1
-        if ends_name(byte):
-            slash = byte == 47
-            continue
-        slash = False
-        count += 1
-        while at < size and data[at] != 61 and not ends_name(data[at]):
-            at += 1
-        ahead = at
-        while ahead < size and data[ahead] != 62 and data[ahead] != 47 and ends_name(data[ahead]):
-            ahead += 1
-        if ahead >= size or data[ahead] != 61:
-            continue
-        at = ahead + 1
-        while at < size and data[at] != 62 and data[at] != 47 and ends_name(data[at]):
-            at += 1
-        if at < size and (data[at] == 34 or data[at] == 39):
-            at = next_of(data, at + 1, data[at]) + 1
-        else:
-            while at < size and data[at] != 62 and (data[at] == 47 or not ends_name(data[at])):
-                at += 1
-    state[SCRATCH] = count
-    return size
 
 
 @kernel
@@ -402,14 +359,11 @@ def measure(
                     while at < size and data[at] != 62:
                         at += 1
             continue
-        start, name = at, int64(SEED)
-        while at < size and not ends_name(data[at]):
-            name = mixed(name, lower(data[at]))
-            at += 1
-        end = at
+        start = at
+        name, end = name_at(data, at)
+        at = end
         flags = flags_of(name, hashes, name_flags)
-        at = skip_attributes(data, at, state)
-        count = state[SCRATCH]
+        at, count = skip_attributes(data, at)
         empty = count < 0
         if empty:  # svg and math honour `/>`, HTML does not
             count = -1 - count

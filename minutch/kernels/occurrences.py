@@ -27,12 +27,16 @@ from minutch.kernels.html import (
     TEXT_STRING,
     TYPE,
     at,
+    begins,
     find_name,
+    is_blank_of_html,
+    may_have_url,
     says_nofollow,
     says_post,
 )
 from minutch.kernels.memory import copy_bytes, load8, load32, scratch64
 from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inner, int64, kernel, uint64
+from minutch.kernels.textlinks import candidate_at
 
 FULL, UNSURE = -1, -2
 """For want of room; at something that needs Python's Unicode."""
@@ -42,8 +46,8 @@ ALWAYS, IF_EMPTY, IGNORED, DRAWING, STYLE, ANCHOR, FORM, BASE, META, LINK = (
 """Flags of elements: those that are looked at whatever they have, or if there is nothing in them;
 whose attributes don't count; within which all are looked at; and what special ones are.
 """
-IN_STYLE, ALONE = 1, 2
-"""Flags of attributes: a style, and one that is read, but no reason to look at an element."""
+IN_STYLE, ALONE, IN_SET = 1, 2, 4
+"""Flags of attributes: a style; one that is read, but no reason to look at an element; srcset."""
 REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, TYPE_OF, SPECIAL = range(10)
 """The places of the first attributes."""
 (
@@ -59,14 +63,15 @@ REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, TYPE_OF, SPECIAL = ra
     OF_RELATION,
     OF_TYPE,
     OF_TARGET,
+    OF_CANDIDATE,
     OTHERS,
-) = range(13)
+) = range(14)
 """What a value is; from OTHERS on, that of the attribute of this place. A `link` element, but for
 style sheets, has its relations, its media type and its target, in this order, perhaps empty.
+OF_CANDIDATE: a URL of a srcset.
 """
 _STYLES = np.frombuffer(b"stylesheet", np.uint8)
 _DATA = np.frombuffer(b"data:", np.uint8)
-_URL = np.frombuffer(b"url", np.uint8)
 _IMAGE, _TEXT = np.frombuffer(b"image/", np.uint8), np.frombuffer(b"text/", np.uint8)
 
 
@@ -103,24 +108,9 @@ def _is_empty(child: Int) -> Bool:
         if kind == TEXT:
             data = at(child + TEXT_STRING + STRING_DATA)
             for i in range(at(child + TEXT_STRING + STRING_LENGTH)):
-                byte = load8(data + i)
-                if byte != 32 and (byte < 9 or byte > 13 or byte == 11):  # VT is no blank in HTML
+                if not is_blank_of_html(load8(data + i)):
                     return False
         child = at(child + NEXT)
-    return True
-
-
-@inner
-def _stands(data: Int, size: Int, word: U8) -> Bool:
-    """Tell whether a string begins with a word, in any case."""
-    if size < word.size:
-        return False
-    for k in range(word.size):
-        byte = load8(data + k)
-        if byte >= 65 and byte <= 90:
-            byte |= uint64(32)
-        if byte != word[k]:
-            return False
     return True
 
 
@@ -131,7 +121,7 @@ def _may_hold_page(data: Int, size: Int) -> Bool:
     if size > 0 and load8(data) >= 128:
         return True
     for word, letter in ((_IMAGE, 115), (_TEXT, 104)):  # image/svg+xml, text/html
-        if _stands(data, size, word) and size > word.size:
+        if begins(data, size, word) and size > word.size:
             following = load8(data + word.size)
             return bool(following >= 128 or following | uint64(32) == letter)
     return False
@@ -143,18 +133,6 @@ def _has_link_of_style(data: Int, size: Int) -> Bool:
     for i in range(size):
         byte = load8(data + i)
         if byte == 40 or byte == 64:  # noqa: PLR1714 - for Numba
-            return True
-    return False
-
-
-@inner
-def _may_have_url(data: Int, size: Int) -> Bool:
-    """Tell whether a style has `url` or @; the parser of styles reads all that are long."""
-    if size > 512:
-        return True
-    for i in range(size):
-        byte = load8(data + i)
-        if byte == 64 or (byte | uint64(32) == 117 and _stands(data + i, size - i, _URL)):
             return True
     return False
 
@@ -195,6 +173,19 @@ def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I
 
 
 @inner
+def _put_candidates(data: Int, size: Int, out: U8, rows: I64Rows, state: I64) -> Bool:
+    """Append the URLs of a srcset, if all its candidates are plain."""
+    count, used, next_at = state[0], state[1], int64(0)
+    while next_at <= size:
+        start, end, next_at = candidate_at(data, next_at, size)
+        if start < 0:
+            state[0], state[1] = count, used
+            return False
+        _put_any(OF_CANDIDATE, data + start, end - start, out, rows, state)
+    return True
+
+
+@inner
 def _put_link(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: I64) -> None:
     """Append what a `link` element says of its target, which may be empty."""
     relation = kind = target = int64(0)
@@ -210,7 +201,7 @@ def _put_link(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: 
     if relation == 0 or target == 0:
         return
     data, size = _value_of(relation)
-    if size != _STYLES.size or not _stands(data, size, _STYLES):
+    if size != _STYLES.size or not begins(data, size, _STYLES):
         _put_any(OF_RELATION, data, size, out, rows, state)
         data, size = _value_of(kind) if kind != 0 else (int64(0), int64(0))
         _put_any(OF_TYPE, data, size, out, rows, state)
@@ -294,7 +285,7 @@ def find_links(
                             is_found = _has_link_of_style(data, size)
                     if place in (SRC, DATA):
                         data, size = _value_of(look)
-                        is_found |= _stands(data, size, _DATA)
+                        is_found |= begins(data, size, _DATA)
                     if is_found:
                         break
                 look = at(look + ATTRIBUTE_NEXT)
@@ -328,10 +319,12 @@ def find_links(
                 if size > 0:
                     place = _place(_name_of(look), attributes)
                     if place >= 0 and attributes.groups[place] & group:
-                        is_plain = not attributes.flags[place] & IN_STYLE
-                        if is_plain or _may_have_url(data, size):
+                        kind = attributes.flags[place]
+                        if kind & IN_SET and _put_candidates(data, size, out, rows, state):
+                            pass
+                        elif not kind & IN_STYLE or may_have_url(data, size):
                             _put_value(OTHERS + place, data, size, out, rows, state)
-                    if _stands(data, size, _DATA) and _may_hold_page(data, size):
+                    if begins(data, size, _DATA) and _may_hold_page(data, size):
                         _put_value(OF_DATA, data, size, out, rows, state)
                 look = at(look + ATTRIBUTE_NEXT)
             if is_left_out == 0:  # what depends on several of them
@@ -370,9 +363,7 @@ def _is_script(data: Int, size: Int) -> Bool:
     """Tell whether `javascript:` stands there in any case."""
     last = _JAVASCRIPT.size - 1
     for colon in range(last, size):
-        if load8(data + colon) == 58 and _stands(
-            data + colon - last, _JAVASCRIPT.size, _JAVASCRIPT
-        ):
+        if load8(data + colon) == 58 and begins(data + colon - last, _JAVASCRIPT.size, _JAVASCRIPT):
             return True
     return False
 

@@ -139,6 +139,21 @@ def next_of(data: U8, at: Int, byte: Int) -> Int:
 
 
 @inlined
+def far_next_of(data: U8, at: Int, byte: Int) -> Int:
+    """Find the same of a byte that is rare, 32 at a time."""
+    size, pattern = data.size, uint64(byte) * _ONES
+    while at + 32 <= size:
+        place = data.ctypes.data + at
+        a, b = load64(place) ^ pattern, load64(place + 8) ^ pattern
+        c, d = load64(place + 16) ^ pattern, load64(place + 24) ^ pattern
+        found = (a - _ONES) & ~a | (b - _ONES) & ~b | (c - _ONES) & ~c | (d - _ONES) & ~d
+        if found & HIGH_BITS != 0:
+            break
+        at += 32
+    return next_of(data, at, byte)
+
+
+@inlined
 def _goes_on(data: U8, at: Int, least: Int, most: Int) -> Bool:
     return at < data.size and data[at] >= least and data[at] <= most
 
@@ -297,43 +312,6 @@ def blank_size(data: U8, at: Int) -> Int:
         or word in (0xE280A8, 0xE280A9, 0xE280AF, 0xE2819F, 0xE38080)
     )
     return 3 if is_blank else 0
-
-
-REFRESH, CONDITION, FRAME, BASE = (1 << bit for bit in range(4))
-"""What markup may have: a `meta` that is a refresh, `<!--[if`, a `frame`, a `base`."""
-_META, _FRAME, _BASE = (np.frombuffer(name, np.uint8) for name in (b"meta", b"frame", b"base"))
-_CONDITION = np.frombuffer(b"!--[if", np.uint8)
-_REFRESH = np.frombuffer(b"refresh", np.uint8)
-
-
-@inner
-def _has(data: U8, at: Int, end: Int, word: U8) -> Bool:
-    for start in range(at, end - word.size + 1):
-        if lower(data[start]) == word[0] and stands(data, start, word):
-            return True
-    return False
-
-
-@kernel
-def marks_of(data: U8) -> Int:
-    """Tell what markup may have, by its tags: each goes up to the next `<`."""
-    found, size = 0, int64(data.size)
-    at = next_of(data, 0, 60)
-    while at < size:
-        end = next_of(data, at + 1, 60)
-        name = at + 1
-        first = lower(data[name]) if name < end else 0
-        if first == 109 and stands(data, name, _META):
-            if _has(data, name, end, _REFRESH):
-                found |= REFRESH
-        elif first == 33 and stands(data, name, _CONDITION):
-            found |= CONDITION
-        elif first == 102 and stands(data, name, _FRAME):
-            found |= FRAME
-        elif first == 98 and stands(data, name, _BASE):
-            found |= BASE
-        at = end
-    return found
 
 
 _JSON, _TYPE, _MAKER = (

@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.memory import HIGH_BITS, first_marked, load64
+from minutch.kernels.html import is_blank_of_html
+from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load64
 from minutch.kernels.native import (
     I64,
     U8,
@@ -72,6 +73,33 @@ _MATTERS = np.zeros(256, np.bool_)
 """The bytes with which something of a style sheet begins that matters."""
 _MATTERS[np.frombuffer(b"/\"'@uU", np.uint8)] = True
 _IMPORT, _URL = np.frombuffer(b"@import", np.uint8), np.frombuffer(b"url(", np.uint8)
+
+
+@inner
+def candidate_at(data: Int, at: Int, size: Int) -> tuple[Int, Int, Int]:
+    """The bounds of the URL in the candidate of a srcset that begins there, and where the next one
+    does; the first is -1 if it is not plain ASCII with a whole width or density behind a blank.
+    """
+    end = at
+    while end < size and load8(data + end) != 44:
+        end += 1
+    after = end + 1
+    while at < end and is_blank_of_html(load8(data + at)):
+        at += 1
+    while end > at and is_blank_of_html(load8(data + end - 1)):
+        end -= 1
+    gap = end - 1
+    while gap > at and load8(data + gap) != 32:
+        gap -= 1
+    if gap <= at or end - gap < 3:
+        return -1, at, after
+    last = load8(data + end - 1)
+    is_plain = last == 120 or (last == 119 and load8(data + gap + 1) != 48)  # x, w
+    for i in range(gap + 1, end - 1):
+        is_plain &= load8(data + i) >= 48 and load8(data + i) <= 57
+    for i in range(at, gap):
+        is_plain &= load8(data + i) > 32 and load8(data + i) < 127
+    return at if is_plain else -1, gap, after
 
 
 @kernel

@@ -3,7 +3,7 @@
 
 Links that nobody has normalized need it: where redirects and canonical links lead. What a crawl
 stores and shows keeps its spelling. Most URLs have their form already, which one regular expression
-tells (0.3 µs a URL of a column); the rest take 7 µs.
+tells (0.3 µs a URL of a column, 0.7 one alone); the rest take 7 µs.
 
 Source: URL Standard, 4.5 (serializing without the fragment); RFC 3986, 6.2.2.1 and 6.2.2.2.
 """
@@ -23,12 +23,20 @@ _PLAIN: Final = (
     r"(?::[1-9][0-9]{0,4})?/[A-Za-z0-9/._~?=&;,:+!()@*$-]*$"
 )
 _MAY_CHANGE: Final = r"/\.|^http:[^?]*:80/|^https:[^?]*:443/"
+_IS_PLAIN: Final = re.compile(_PLAIN[1:-1]).fullmatch
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]")
 
 
 def url_key(url: str) -> str:
     """Returns the form of a URL; of any other text, all but its fragment."""
+    # Parts that `_MAY_CHANGE` looks for more closely, which takes Python 4 µs.
+    is_changed = _IS_PLAIN(url) is None or "/." in url or ":80/" in url or ":443/" in url
+    return form_of_any(url) if is_changed else url
+
+
+def form_of_any(url: str) -> str:
+    """Returns the same by the library that parses URLs, whatever the URL."""
     from upa_url import URL
 
     try:
@@ -58,4 +66,4 @@ def url_keys(urls: pl.Series) -> pl.Series:
     rows = odd.arg_true()
     if not len(rows):
         return urls
-    return urls.clone().scatter(rows, map_distinct(urls.gather(rows), url_key, pl.String()))
+    return urls.clone().scatter(rows, map_distinct(urls.gather(rows), form_of_any, pl.String()))

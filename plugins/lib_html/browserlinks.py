@@ -26,7 +26,7 @@ from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import occurrences as kernels
-from minutch.kernels import scan
+from minutch.kernels import tags
 from minutch.kernels.html import SHORT_NAME
 from minutch.records.links import Outlink, OutlinkRun, joined
 
@@ -160,8 +160,9 @@ class LinkFinder:
 
 
 def _kind_of(name: str, places: Mapping[str, LinkAttribute]) -> int:
-    is_style = name in places and places[name].holds == CSS
-    return kernels.IN_STYLE * is_style | kernels.ALONE * (":" in name)
+    held = places[name].holds if name in places else ""
+    flag = {CSS: kernels.IN_STYLE, SRCSET: kernels.IN_SET}.get(held, 0)
+    return flag | kernels.ALONE * (":" in name)
 
 
 _OF_LINK: Final = (kernels.OF_RELATION, kernels.OF_TYPE, kernels.OF_TARGET)
@@ -263,6 +264,7 @@ class BrowserLinks:
         ):
             if kind in kinds and is_wanted:
                 readers[value] = _READERS_OF_BYTES[URL]
+        readers[kernels.OF_CANDIDATE] = _READERS_OF_BYTES[URL]
         if "css" in kinds:
             readers[kernels.OF_STYLE] = _READERS_OF_BYTES[CSS]
         return readers
@@ -310,9 +312,9 @@ class BrowserLinks:
         if "text" in kinds:
             for start, end in places_of_urls(page.text):
                 yield page.text[start:end]
-        if "comment" in kinds and marks & scan.CONDITION:
+        if "comment" in kinds and marks & tags.CONDITION:
             inside += _conditional_comments(data)
-        if "frame" in kinds and marks & scan.FRAME:
+        if "frame" in kinds and marks & tags.FRAME:
             inside += _lost_frames(data, document)
         if level < DEEPEST:
             for markup in inside:
@@ -325,7 +327,7 @@ class BrowserLinks:
         with suppress(ParseError):
             document, page = read(data)
             yield from (encode_text(link.to_url) for link in page.links)
-            marks = scan.marks_of(np.frombuffer(data, np.uint8))
+            marks = tags.marks_of(np.frombuffer(data, np.uint8))
             yield from self._targets(data, document, page, read, marks, level, set())
 
     def _of_values(

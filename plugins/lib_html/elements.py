@@ -8,7 +8,7 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -236,30 +236,8 @@ _MOST_DIGITS: Final = 11
 _QUOTES: Final = ("'", '"')
 
 
-def in_srcset(value: str) -> Iterable[str]:
+def in_srcset(value: str) -> Iterator[str]:
     """Yields the URLs of the candidates; one whose descriptors are in error is none."""
-    found = _with_widths(value)
-    return in_any_srcset(value) if found is None else found
-
-
-def _with_widths(value: str) -> list[str] | None:
-    """The same where all candidates are plain URLs with a width or density, as most are; else
-    None.
-    """
-    found = []
-    for part in value.split(",") if value.isascii() else ():
-        url, _, width = part.strip(_BLANKS).rpartition(" ")
-        is_width = width[-1:] == "x" or (width[-1:] == "w" and width[0] != "0")
-        if not (is_width and width[:-1].isdecimal() and url.isprintable() and " " not in url):
-            return None
-        if not url:
-            return None
-        found.append(url)
-    return found or None
-
-
-def in_any_srcset(value: str) -> Iterator[str]:
-    """The same whatever the candidates are."""
     for url in _CANDIDATE.findall(value):
         if url:
             yield url.rstrip(",")

@@ -24,7 +24,8 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.robotsdirectives import Directives, agents_of, words_for
 from minutch.errors import MinutchError, UrlError
-from minutch.kernels.scan import BASE, REFRESH, is_utf8, marks_of
+from minutch.kernels.scan import is_utf8
+from minutch.kernels.tags import BASE, REFRESH, marks_of
 from minutch.mediatypes import essence
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult, TextExtractor
@@ -383,26 +384,28 @@ def read_metatags(
     the time `now`.
     """
     tags = HTMLMetaTags()
-    for attributes in metas:
-        if "content" not in attributes:
+    by_name = tags.general_tags
+    for attributes in metas:  # some twenty of a page
+        content = attributes.get("content")
+        if content is None:
             continue
-        content = attributes["content"]
-        if "name" in attributes:
-            _named(tags, attributes["name"].lower(), content, agents, now)
-        if "http-equiv" in attributes:
-            _equivalent(tags, attributes["http-equiv"].lower(), content, own, resolver)
+        if (name := attributes.get("name")) is not None:
+            name = name.lower()
+            by_name.setdefault(name, []).append(content)
+            if name == ROBOTS_KEY or name in agents:
+                _forbid(tags, name, content, agents, now)
+        if (equivalent := attributes.get("http-equiv")) is not None:
+            _equivalent(tags, equivalent.lower(), content, own, resolver)
     return tags
 
 
-def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str], now: int) -> None:
-    tags.general_tags.add(name, content)
-    if name == ROBOTS_KEY or name in agents:
-        forbidden = Directives.of(words_for(content, agents), now)
-        tags.no_index |= forbidden.no_index
-        tags.no_follow |= forbidden.no_follow
-        tags.no_cache |= forbidden.no_cache
-        if name != ROBOTS_KEY and forbidden.noted:
-            tags.general_tags.setdefault(ROBOTS_KEY, [])[:0] = forbidden.noted
+def _forbid(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str], now: int) -> None:
+    forbidden = Directives.of(words_for(content, agents), now)
+    tags.no_index |= forbidden.no_index
+    tags.no_follow |= forbidden.no_follow
+    tags.no_cache |= forbidden.no_cache
+    if name != ROBOTS_KEY and forbidden.noted:
+        tags.general_tags.setdefault(ROBOTS_KEY, [])[:0] = forbidden.noted
 
 
 def _equivalent(

@@ -16,7 +16,7 @@ from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.kernels import markup as kernels
 from minutch.kernels.scan import next_tag
-from minutch.kernels.tags import Tag
+from minutch.kernels.tags import SLOTS, SPREAD, WIDE_PRIME, Tag
 
 # Rewrites markup that Lexbor reads as text or drops from the tree, so that it is parsed as in
 # Nutch.
@@ -195,6 +195,7 @@ _FEW_TAGS: Final = 2000
 _DEEPEST: Final = 100_000
 """The highest limit of depth: there is room for so many open elements."""
 _LESS_THAN: Final = 0x3C
+_WORD: Final = (1 << 64) - 1
 
 _NAMES: Final = {
     Tag.VOID: (
@@ -281,7 +282,7 @@ class Limits:
 
     def measure(self, data: bytes) -> tuple[int, int]:
         """Measures a page; returns the result and the greatest depth of the tree until then."""
-        state = np.zeros(kernels.SCRATCH + 1, np.int64)
+        state = np.zeros(kernels.STATE_SIZE, np.int64)
         with self._lock:
             end = kernels.measure(
                 np.frombuffer(data, np.uint8),
@@ -296,22 +297,24 @@ class Limits:
 
 def _table_of_names() -> tuple[np.ndarray, np.ndarray]:
     """Returns the kernel's `hashes` and `name_flags`."""
-    hashes, flags = np.zeros((2, kernels.SLOTS), np.int64)
+    hashes, flags = np.zeros((2, SLOTS), np.int64)
     known: dict[str, int] = {}
     for flag, names in _NAMES.items():
         for name in names.split():
             known[name] = known.get(name, 0) | flag
     for name, value in known.items():
-        code = _hash(name)
-        slot = code % kernels.SLOTS
+        code = _number(name)
+        slot = (code * SPREAD >> 40) % SLOTS
         while hashes[slot]:
-            slot = (slot + 1) % kernels.SLOTS
+            slot = (slot + 1) % SLOTS
         hashes[slot], flags[slot] = code, value
     return hashes, flags
 
 
-def _hash(name: str) -> int:
-    code = kernels.SEED
-    for byte in name.encode():
-        code = ((code ^ byte) * kernels.PRIME) & kernels.MASK
-    return code
+def _number(name: str) -> int:
+    """What `name_at` makes of a name."""
+    code, data = 0, name.encode()
+    for at in range(0, len(data), 8):
+        word = int.from_bytes(data[at : at + 8], "little")
+        code = (code * WIDE_PRIME ^ code >> 32 ^ word) & _WORD
+    return code - (_WORD + 1) * (code > _WORD >> 1)

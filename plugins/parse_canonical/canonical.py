@@ -13,7 +13,7 @@ Sources: RFC 6596, section 3; RFC 8288, section 3.3 and 3.4.1; HTML standard, 4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
@@ -24,7 +24,7 @@ from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.metadata import CANONICAL_KEY, HREFLANG_KEY, VERSIONS_KEY
 from minutch.records.protocol import Content
-from minutch.urls.resolve import resolver_class
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolver_class
 from minutch.urls.urlkeys import url_key
 
 from ..lib_html.elements import in_link_header
@@ -63,18 +63,9 @@ class CanonicalParseFilter(HtmlParseFilter):
             # Behind the elements: the page itself is nearer than a server that adds headers.
             ((content.url, *one) for one in _headers(content)),
         )
-        for base, target, relation, language in found:
-            relations = relation.lower().split()
-            is_canonical = canonical is None and _CANONICAL in relations
-            is_version = _ALTERNATE in relations and _TAG.fullmatch(language)
-            if not (is_canonical or is_version):
-                continue
-            try:
-                url = self._resolver(base).resolve(target)
-            except UrlError:
-                continue
+        for url, is_canonical, language in self._wanted(found):
             canonical = url if is_canonical else canonical
-            if is_version:
+            if language:
                 versions.add((url_key(url), language))
         metadata = result[content.url].data.parse_meta
         if canonical is not None:
@@ -90,6 +81,29 @@ class CanonicalParseFilter(HtmlParseFilter):
             if other == own:
                 break
         return result
+
+    def _wanted(
+        self, found: Iterable[tuple[str, str, str, str]]
+    ) -> Iterator[tuple[str, bool, str]]:
+        """Yields the first canonical link and all versions: URL, whether it is canonical, and the
+        language if it is a version.
+        """
+        has_canonical, resolvers = False, dict[str, Resolver | WhatwgResolver]()
+        for base, target, relation, language in found:
+            relations = relation.lower().split()
+            is_canonical = not has_canonical and _CANONICAL in relations
+            is_version = _ALTERNATE in relations and _TAG.fullmatch(language)
+            if not (is_canonical or is_version):
+                continue
+            try:
+                # A page may have dozens of versions: its base is parsed once.
+                if base not in resolvers:
+                    resolvers[base] = self._resolver(base)
+                url = resolvers[base].resolve(target)
+            except UrlError:
+                continue
+            has_canonical |= is_canonical
+            yield url, is_canonical, language if is_version else ""
 
     def _elements(self, head: LexborNode | None) -> Iterator[tuple[str, str, str]]:
         """Yields target, relations and language of links in a head."""

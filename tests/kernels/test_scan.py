@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.kernels import languages, scan, textlinks
+from minutch.kernels import languages, scan, tags, textlinks
 from plugins.lib_html.tree import next_tag_of
 from tests.support import plainscan
 from tests.support.examples import examples
@@ -133,7 +133,7 @@ _TAGS = st.lists(
 @settings(max_examples=examples(500), deadline=None)
 @given(_TAGS)
 def test_marks_are_those_of_the_tags(data: bytes) -> None:
-    assert scan.marks_of(_bytes(data)) == plainscan.marks(data)
+    assert tags.marks_of(_bytes(data)) == plainscan.marks(data)
 
 
 @settings(max_examples=examples(500), deadline=None)

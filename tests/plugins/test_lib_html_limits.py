@@ -44,6 +44,8 @@ def depth(page: bytes) -> int:
 HOSTILE = [
     "<div>" * 100_000,
     "<div></x>" * 60_000,
+    "<div></div\0>" * 60_000,
+    "<blockquote></blockquot></blockquoteblockquote></blockquo\1te>" * 20_000,
     "<p><div>" * 60_000,
     "<b><div></b>" * 40_000,
     "<a><div>" * 60_000,
@@ -97,6 +99,8 @@ def test_the_page_is_a_failed_parse_that_says_why() -> None:
         "<select>" + "<option>x" * 30_000,
         "<br>x<img src=y>" * 20_000,
         "<b>x</b>y" * 20_000,
+        "<fieldset></FIELDSET><blockQuote></Blockquote\n><an-element-of-our-own></an-element-of-OUR-own>"
+        * 9_000,
         "<b><p>x</b></p>" * 10_000,
         "<p><i>x" * 20_000,
         "<td>x" * 30_000,
@@ -175,7 +179,7 @@ def test_any_bytes_are_measured(seed: int) -> None:
     for _ in range(500):
         page = b"".join(
             rng.choices(
-                (b"<", b">", b"/", b"!--", b"a", b"b", b"'", b"=", b" ", b"svg", b"td"), k=30
+                (b"<", b">", b"/", b"!--", b"a", b"b", b"'", b"=", b" ", b"svg", b"td", b"\0"), k=30
             )
         )
         assert LIMITS.measure(page)[0] == kernels.FINE

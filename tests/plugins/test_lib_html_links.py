@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
@@ -29,7 +29,6 @@ from plugins.lib_html.elements import (
     BROWSER_LINKS,
     KINDS,
     Elements,
-    in_any_srcset,
     in_css,
     in_link_header,
     in_srcset,
@@ -334,13 +333,6 @@ def test_srcset(value: str, expected: list[str]) -> None:
     assert list(in_srcset(value)) == expected
 
 
-@settings(max_examples=examples(500))
-@given(st.text(alphabet=" \t\x1c,a(0300wwx", max_size=24))
-def test_srcset_of_widths_is_read_as_any(value: str) -> None:
-    assert [*in_srcset(value)] == [*in_any_srcset(value)]
-    assert [*in_srcset("/a 300w, /b\t600w")] == ["/a", "/b"]
-
-
 @pytest.mark.parametrize(
     ("style", "expected"),
     [
@@ -512,6 +504,16 @@ def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes], se
     nodes = _with_drawings(document.css(of._selectors))
     found = [link for node in nodes for link in of._of_element(node, inside) if link]
     return [by_kernel, (found, inside, {*_for_programs(document)})]
+
+
+@given(st.text(alphabet=" \t\v\x1c\x7f,aé(0300wwx", max_size=24))
+@example("a 1x,b 300w , c 2x")
+@example("a 1x, b 0w")
+@example("a 1x,")
+@settings(max_examples=examples(1000))
+def test_the_kernel_takes_plain_candidates_apart(value: str) -> None:
+    by_kernel, by_pattern = both(FINDERS[0], f'<img srcset="{value}">')
+    assert by_kernel == by_pattern
 
 
 @given(_MARKUP)

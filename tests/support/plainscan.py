@@ -1,5 +1,5 @@
-"""What the kernels `scan` find and what is made of it, said in full by patterns: the yardstick of
-tests and benchmarks.
+"""What the kernels `scan` and `tags` find and what is made of it, said in full by patterns: the
+yardstick of tests and benchmarks.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from minutch.cycle.parse.outlinks import text_outlinks
-from minutch.kernels import scan
+from minutch.kernels.tags import BASE, CONDITION, FRAME, REFRESH
 from plugins.lib_html.elements import LONGEST, is_likely
 
 _TAG = re.compile(rb"<(?:!--|(/?)([a-z][^\s/>]*))")
@@ -63,14 +63,14 @@ def _behind(data: bytes, text: bytes, at: int) -> int:
 
 
 def marks(data: bytes) -> int:
-    """Returns what a page's markup may have (`scan`)."""
+    """Returns what a page's markup may have (`tags`)."""
     found = 0
     for tag in re.findall(rb"<[^<]*", data.lower()):
-        found |= scan.REFRESH if tag.startswith(b"<meta") and b"refresh" in tag else 0
+        found |= REFRESH if tag.startswith(b"<meta") and b"refresh" in tag else 0
         for start, mark in (
-            (b"<!--[if", scan.CONDITION),
-            (b"<frame", scan.FRAME),
-            (b"<base", scan.BASE),
+            (b"<!--[if", CONDITION),
+            (b"<frame", FRAME),
+            (b"<base", BASE),
         ):
             found |= mark if tag.startswith(start) else 0
     return found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.urls.urlkeys import url_key, url_keys
+from minutch.urls.urlkeys import form_of_any, url_key, url_keys
 
 SAME = {
     "http://h.example/": (
@@ -68,7 +68,7 @@ def test_what_differs() -> None:
 def test_columns() -> None:
     urls = [None, *(url for form in SAME for url in (form, *SAME[form])), *OTHERS]
     found = url_keys(pl.Series(urls, dtype=pl.String))
-    assert found.to_list() == [url and url_key(url) for url in urls]
+    assert found.to_list() == [url and form_of_any(url) for url in urls]
     assert url_keys(pl.Series([], dtype=pl.String)).to_list() == []
 
 
@@ -84,7 +84,7 @@ def test_columns() -> None:
         max_size=8,
     )
 )
-def test_the_column_says_what_single_urls_say(urls: list[str]) -> None:
+def test_plain_urls_need_no_library(urls: list[str]) -> None:
     found = url_keys(pl.Series(urls, dtype=pl.String)).to_list()
-    assert found == [url_key(url) for url in urls]
+    assert found == [*map(url_key, urls)] == [*map(form_of_any, urls)]
     assert [url_key(key) for key in found] == found

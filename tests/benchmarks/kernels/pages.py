@@ -19,7 +19,7 @@ from minutch.cycle.parse.pagerecords import linked_records
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
-from minutch.kernels import scan
+from minutch.kernels import scan, tags
 from minutch.kernels.blocks import BITS, NODE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
@@ -228,10 +228,10 @@ def links_of_scripts(made: Made) -> Ways:
     )
 
 
-@row("scan.marks_of", by="Python: a pattern for tags")
+@row("tags.marks_of", by="Python: a pattern for tags")
 def tell_marks_of_pages(made: Made) -> Ways:
     return Ways(
-        lambda: [scan.marks_of(np.frombuffer(page, np.uint8)) for page in made.html],
+        lambda: [tags.marks_of(np.frombuffer(page, np.uint8)) for page in made.html],
         lambda: [plainscan.marks(page) for page in made.html],
     )
 
