@@ -254,25 +254,20 @@ class TreeReader:
             links=OutlinkRun(links, run[:run_size].tobytes()),
         )
         if heads:
-            values = side[:side_size].tobytes().decode("latin-1")  # a character a byte
+            values = side[:side_size].tobytes()
             for row in rows[:heads].tolist():
                 (page.bases if row[0] else page.metas).append(_head_attributes(values, row))
             page.base = first_base(page.bases)
         return page
 
 
-def _head_attributes(values: str, row: Sequence[int]) -> dict[str, str]:
+def _head_attributes(values: bytes, row: Sequence[int]) -> dict[str, str]:
     """Returns the attributes of an element of the head, whose values lie between a row's bounds."""
     _, name, name_end, content, content_end, equivalent, _, target, _ = row
     if name >= 0 and content >= 0 and equivalent < 0 and target < 0:  # nearly all
-        found = {NAME: values[name:name_end], CONTENT: values[content:content_end]}
-    else:
-        attributes = zip(HEAD_ATTRIBUTES, row[1::2], row[2::2], strict=True)
-        found = {key: values[start:end] for key, start, end in attributes if start >= 0}
-    for key, value in found.items():
-        if not value.isascii():
-            found[key] = value.encode("latin-1").decode()
-    return found
+        return {NAME: values[name:name_end].decode(), CONTENT: values[content:content_end].decode()}
+    attributes = zip(HEAD_ATTRIBUTES, row[1::2], row[2::2], strict=True)
+    return {key: values[start:end].decode() for key, start, end in attributes if start >= 0}
 
 
 def _element_tables(elements: Elements, inert: bool) -> kernels.ElementRows:
