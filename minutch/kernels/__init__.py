@@ -12,7 +12,7 @@ all databases go through. An installation compiles them into one library.
     `links`, `inlinks`, `outlinks`         links out of pages and into them
     `sort`, `keycolumns`                   order, cut and compare columns
     `hash`, `simhash`, `minhash`           hashes
-    `quality`, `languages`                 words and lines of texts, counted; their languages
+    `quality`, `languages`                 texts: words and lines counted, languages, media types
     `urls`, `patterns`, `sieve`            URLs in bulk
     `html`, `blocks`, `features`, `occurrences`, `markup`, `tags`, `scan`, `textlinks`    pages
 """

@@ -1,13 +1,26 @@
-"""Kernels that tell a text's language: an automaton counts the features in it, and their weights
-are added up.
+"""Kernels that tell what a text is: of which media type it may be, by the literals at its
+beginning; its language, by an automaton that counts the features in it, whose weights are added up.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from minutch.kernels.memory import load8, load32, load64, prefetch_all, scratch64
-from minutch.kernels.native import F32, I32, I64, U8, F32Rows, Int, inlined, inner, int64, kernel
+from minutch.kernels.memory import call7, load8, load32, load64, prefetch_all, scratch64
+from minutch.kernels.native import (
+    F32,
+    I32,
+    I64,
+    U8,
+    Bool,
+    F32Rows,
+    I64Rows,
+    Int,
+    inlined,
+    inner,
+    int64,
+    kernel,
+)
 
 ROW_AT, FEATURE_MASK = 32, 0xFFFFFFFF
 """Of a word of an automaton's state."""
@@ -112,3 +125,74 @@ def sum_features(
             sums[k] += e * weights[a, k]
     for k in range(kinds):
         counts[found[k]] = 0
+
+
+@inlined
+def _is_at(data: U8, at: Int, word: U8, start: Int, size: Int) -> Bool:
+    """Tell whether bytes of `word` stand in `data`, which has room for them."""
+    i = int64(0)
+    while i < size and data[at + i] == word[start + i]:
+        i += 1
+    return i == size
+
+
+@inlined
+def _has_byte(letters: U8, at: Int, size: Int, byte: Int) -> Bool:
+    i = int64(0)
+    while i < size and letters[at + i] != byte:
+        i += 1
+    return i < size
+
+
+@kernel
+def rules_that_may_hold(
+    page: U8,
+    folded: U8,
+    rules: I64Rows,
+    literals: I64Rows,
+    letters: U8,
+    memmem: Int,
+    goes_on: Bool,
+    found: I32,
+) -> Int:
+    """Put into `found` the numbers of the rules all of whose literals are where they have to be in
+    the beginning of a file, in order; returns how many.
+
+    A rule: its priority, the row of its first literal, that behind its last, and whether these are
+    all that it wants; then rules of a lower priority are left out, unless the kernel `goes_on`. A
+    literal: between which offsets it begins, where it lies in `letters`, how long it is, and where
+    it is to be found: 0 in the page, 1 in `folded`, which has the page's beginning in lower case; 2
+    is one byte of the page, which is any of the literal's.
+    """
+    count, least = int64(0), -int64(1) << 62
+    for rule in range(len(rules)):
+        if rules[rule, 0] < least:
+            break
+        row, end = rules[rule, 1], rules[rule, 2]
+        holds = True
+        while holds and row < end:
+            first, last, at, size = (
+                literals[row, 0],
+                literals[row, 1],
+                literals[row, 2],
+                literals[row, 3],
+            )
+            data = folded if literals[row, 4] == 1 else page
+            room = len(data) - first
+            if literals[row, 4] == 2:
+                holds = room > 0 and _has_byte(letters, at, size, int64(data[first]))
+            elif size > room:
+                holds = False
+            elif first == last:
+                holds = _is_at(data, first, letters, at, size)
+            else:
+                start, stretch = data.ctypes.data + first, min(room, last - first + size)
+                word = letters.ctypes.data + at
+                holds = call7(memmem, start, stretch, word, size, 0, 0, 0) != 0
+            row += 1
+        if holds:
+            found[count] = rule
+            count += 1
+            if rules[rule, 3] and not goes_on:
+                least = rules[rule, 0]
+    return count

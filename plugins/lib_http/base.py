@@ -303,6 +303,7 @@ class HttpBase(Protocol):
         """Decodes the content of a reply, between other work if it is large."""
         if (coding := _coding_of(reply)) is not None:
             reply.decode(await decode_between(reply.body, coding, _and_one(limit), self._offered))
+        reply.decoded = True  # by no coding: the head is not searched again
         return reply
 
     def _order(

@@ -31,6 +31,7 @@ from .failures import MALFORMED_CHUNKS, ForbiddenAddress, MalformedHead, TooLarg
 
 _PIECE: Final = 1 << 16
 _STATUS: Final = re.compile(rb"(HTTP/[0-2](?:\.[0-9])?)[ \t]+([0-9]{3})(?![0-9])")
+_USUAL: Final = b"HTTP/1.1 200 "
 _VERSION: Final = b"HTTP/"
 _DOCUMENT: Final = re.compile(rb"[ \t]{0,64}<(?:html|!doctype)\b", re.IGNORECASE)
 _CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})(?![0-9A-Fa-f])[^\n]*\n")
@@ -277,6 +278,8 @@ class Incoming:
 
 def is_interim(status_line: bytes) -> bool:
     """Returns True if an answer only announces another one (100 to 199)."""
+    if status_line.startswith(_USUAL):
+        return False
     status = _STATUS.match(status_line)
     return status is not None and status[2].startswith(b"1")
 

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minutch.cycle.parse.mimerules import BytesKind, Magic, MagicBytes, TypeRegistry
 from minutch.kernels import languages, scan, tags, textlinks
 from plugins.lib_html.tree import next_tag_of
 from tests.support import plainscan
@@ -202,3 +203,46 @@ def test_names_are_found(page: bytes, at: int, head: int) -> None:
         page.find(b"og:type", 0, head),
         page.find(b"generator", 0, head),
     ]
+
+
+_LITERALS = st.builds(
+    lambda first, more, value, kind: MagicBytes(
+        first,
+        first if kind is BytesKind.ONE_OF_THEM else first + more,
+        value.lower() if kind is BytesKind.IN_ANY_CASE else value,
+        kind,
+    ),
+    st.integers(0, 6),
+    st.sampled_from([0, 0, 1, 5, 90]),
+    st.text("aAb\n\0", min_size=1, max_size=4).map(str.encode),
+    st.sampled_from(BytesKind),
+)
+
+
+@settings(deadline=None, max_examples=examples(300))
+@given(
+    st.lists(
+        st.tuples(st.integers(-1, 2), st.lists(_LITERALS, max_size=3), st.sampled_from([0, 1, 2])),
+        max_size=6,
+    ),
+    st.lists(st.sampled_from("aAb\n\0"), min_size=1, max_size=40).map("".join).map(str.encode),
+)
+def test_rules_of_media_types_by_their_literals(
+    rules: list[tuple[int, list[MagicBytes], int]], page: bytes
+) -> None:
+    tests = (None, lambda _: True, lambda _: False)
+    magics = [
+        Magic(priority, str(number), literals, tests[test])
+        for number, (priority, literals, test) in enumerate(rules)
+    ]
+    registry = TypeRegistry(magics=list(magics)).prepare()
+    holding = [
+        magic
+        for magic in sorted(magics, key=lambda magic: -magic.priority)
+        if plainscan.holds(magic, page)
+    ]
+    best = [magic.name for magic in holding if magic.priority == holding[0].priority]
+    assert registry.by_magic(page) == best
+    assert [name for name in map(str, range(len(rules))) if registry.holds(name, page)] == sorted(
+        (magic.name for magic in holding), key=int
+    )

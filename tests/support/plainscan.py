@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from minutch.cycle.parse.mimerules import BytesKind, Magic, MagicBytes
 from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.kernels.tags import BASE, CONDITION, FRAME, REFRESH
 from plugins.lib_html.elements import LONGEST, is_likely
@@ -143,3 +144,18 @@ def _is_joined(match: re.Match[str]) -> bool:
     return (before.endswith("+") and not before.endswith("++")) or _JOINS_NEXT.match(
         match.string, match.end()
     ) is not None
+
+
+def holds(magic: Magic, page: bytes) -> bool:
+    """Tells whether a rule of media types holds for a page."""
+    return all(_stands(literal, page) for literal in magic.literals) and (
+        magic.test is None or magic.test(page)
+    )
+
+
+def _stands(literal: MagicBytes, page: bytes) -> bool:
+    first, last, value, kind = literal
+    if kind is BytesKind.ONE_OF_THEM:
+        return any(page.startswith(bytes([byte]), first) for byte in value)
+    data = page.lower() if kind is BytesKind.IN_ANY_CASE else page
+    return data.find(value, first, last + len(value)) >= 0

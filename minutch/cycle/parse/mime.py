@@ -49,13 +49,13 @@ from minutch.cycle.parse.mimerules import (
     TEXT_PLAIN,
     XML,
     Magic,
-    Need,
+    MagicBytes,
     Test,
     TypeRegistry,
     all_of,
     any_of,
     bytes_test,
-    needed_bytes,
+    literal_of,
     read_rules,
     regex_test,
     type_name,
@@ -130,15 +130,15 @@ def _magics(name: str, element: etree._Element, path: Path) -> list[tuple[int, M
     result = []
     for match in element.iterfind("match"):
         try:
-            test, need, size = _clause(match)
+            test, literal, size = _clause(match)
         except (ValueError, re.error) as error:
             log.warning("%s:%d: rule left out: %s", path, match.sourceline, error)
             continue
-        result.append((size, Magic(priority, name, test, need)))
+        result.append((size, Magic(priority, name, [literal] if literal else [], test)))
     return result
 
 
-def _clause(element: etree._Element) -> tuple[Test, Need | None, int]:
+def _clause(element: etree._Element) -> tuple[Test, MagicBytes | None, int]:
     inner = [_clause(child) for child in element.iterfind("match")]
     inside = (
         _some_of([test for test, _, _ in inner], int(element.get("minShouldMatch") or 1))
@@ -150,8 +150,8 @@ def _clause(element: etree._Element) -> tuple[Test, Need | None, int]:
         if inside is None:
             raise ValueError("a match with neither value nor matches inside")
         return inside, None, size
-    own, need, length = _own(element)
-    return (all_of([own, inside]) if inside else own), need, length + size
+    own, literal, length = _own(element)
+    return (all_of([own, inside]) if inside else own), literal, length + size
 
 
 def _some_of(tests: Sequence[Test], least: int) -> Test:
@@ -160,8 +160,8 @@ def _some_of(tests: Sequence[Test], least: int) -> Test:
     return lambda data: sum(test(data) for test in tests) >= least
 
 
-def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
-    """Returns the bytes of a match itself: test, the byte it needs, length."""
+def _own(element: etree._Element) -> tuple[Test, MagicBytes | None, int]:
+    """Returns the bytes of a match itself: test, the bytes it needs in any case, length."""
     kind = element.get("type") or "string"
     low, _, high = (element.get("offset") or "0").partition(":")
     start, end = int(low), int(high or low)
@@ -179,8 +179,8 @@ def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
         None if index < len(mask) and not mask[index] else byte for index, byte in enumerate(value)
     ]
     ignore_case = kind == "stringignorecase"
-    need = needed_bytes(pattern, start, end, ignore_case=ignore_case)
-    return bytes_test(pattern, start, end, ignore_case=ignore_case), need, len(value)
+    literal = literal_of(pattern, start, end, ignore_case=ignore_case)
+    return bytes_test(pattern, start, end, ignore_case=ignore_case), literal, len(value)
 
 
 def _masked(value: int, bits: int) -> bytes:
@@ -229,6 +229,8 @@ _CHUNK: Final = 512
 RULES: Final = "mime-types.txt"
 
 _URI: Final = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://[^/?#]*)?([^?#]*)")
+_PLAIN: Final = re.compile(r"https?://[\w.:~/-]*", re.ASCII)
+_LAST_OF_SCHEME: Final = len("https://") - 1
 _NOT_URI: Final = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})")
 _DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
 _ROOT_TAG: Final = re.compile(
@@ -381,6 +383,9 @@ def file_name(url: str) -> tuple[str, bool]:
 
     A string that java.net.URI would refuse counts as a file name itself, as in Tika.
     """
+    # Most URLs, in half of the time.
+    if (slash := url.rfind("/")) > _LAST_OF_SCHEME and _PLAIN.fullmatch(url):
+        return url[slash + 1 :], True
     if _NOT_URI.search(url):
         return url, False
     match = _URI.match(url)

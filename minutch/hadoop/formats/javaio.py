@@ -70,6 +70,8 @@ def encode_modified_utf8(value: str | bytes) -> bytes:
     surrogates.
     """
     data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    if data.isascii():
+        return data.replace(b"\0", b"\xc0\x80")
     # Looked for in C: few strings have any.
     if any(lead in data for lead in _FOUR_BYTES):
         text = data.decode("utf-8", "surrogatepass")

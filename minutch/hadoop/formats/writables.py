@@ -409,10 +409,11 @@ class MapWritable(dict[Writable, Writable], Writable):
             out.write_byte(class_id)
             out.write_utf8(name)
         out.write_int(len(self))
+        append = out.buf.append
         for entry in self.java_items():
             for value in entry:
                 name = value.class_name
-                out.write_byte(_NAME_TO_ID.get(name) or own.index(name) + 1)  # no id is 0
+                append((_NAME_TO_ID.get(name) or own.index(name) + 1) & 0xFF)  # no id is 0
                 value.write(out)
 
     def java_hash(self) -> int:

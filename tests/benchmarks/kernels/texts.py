@@ -1,4 +1,4 @@
-"""Rows of kernels over texts: signals of their quality, near-duplicates."""
+"""Rows of kernels over texts: signals of their quality, near-duplicates, media types."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.owntext import near
+from minutch.cycle.parse.mime import MimeUtil
+from minutch.cycle.parse.mimerules import TypeRegistry
 from minutch.inspect.corpus import rows, signals
 from minutch.kernels import minhash
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
+from tests.support import plainscan
 
 ROWS: list[Row] = []
 row = rows_of(ROWS)
@@ -124,3 +127,23 @@ def find_clusters(made: Made) -> Ways:
         return [min(of[number]) for number in range(count)]
 
     return Ways(lambda: rows.clusters(bands.__getitem__, every, 1 << 30).tolist(), by_python)
+
+
+@row("languages.rules_that_may_hold", by="Python: rule by rule")
+def find_media_types_of_pages(made: Made) -> Ways:
+    registry = MimeUtil(made.conf).registry
+
+    def by_python() -> list[list[str]]:
+        return [_by_magic(registry, page) for page in made.html]
+
+    return Ways(lambda: [registry.by_magic(page) for page in made.html], by_python)
+
+
+def _by_magic(registry: TypeRegistry, page: bytes) -> list[str]:
+    found: dict[str, int] = {}
+    for magic in registry.magics:
+        if magic.priority < min(found.values(), default=magic.priority):
+            break
+        if magic.name not in found and plainscan.holds(magic, page):
+            found[magic.name] = magic.priority
+    return list(found)

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 import deflate
 
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
-from minutch.errors import FormatError, StoreError, in_a_line, naming
+from minutch.errors import FormatError, StoreError, in_a_line
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, RecordStreams
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.work.tables.install import sync_path
@@ -153,12 +153,12 @@ class AppendFile:
     def write(self, data: bytes) -> None:
         """Appends data. Raises StoreError, with the file as it was, if the disk is full."""
         try:
-            with naming(self.path):
-                done = self._file.write(data)
-                while done < len(data):
-                    # A write may take less, as when the disk becomes full.
-                    done += self._file.write(data[done:])
+            done = self._file.write(data)
+            while done < len(data):
+                # A write may take less, as when the disk becomes full.
+                done += self._file.write(data[done:])
         except OSError as exc:
+            exc.filename = exc.filename or str(self.path)
             self._cut_back()
             raise StoreError(
                 f"can't write {len(data):,} bytes of the fetch's results, all pages finished so"
