@@ -18,6 +18,7 @@ from minutch.kernels.native import (
     Bool,
     Int,
     StringColumn,
+    Views,
     inlined,
     inner,
     int8,
@@ -25,7 +26,7 @@ from minutch.kernels.native import (
     kernel,
     string_at,
 )
-from minutch.kernels.sequencefile import RecordPlaces, StretchPlace, records, verified
+from minutch.kernels.sequencefile import RecordPlaces, StretchPlace, put_view, records, verified
 
 FIXED_SIZE = 28  # from the version to the signature's length
 LEAST_RECORD = 8 + 1 + FIXED_SIZE + 1
@@ -194,30 +195,77 @@ def scan(
     return row
 
 
+@inner
+def put_plain(
+    buf: U8, p: Int, size: Int, row: Int, status: U8, fetch_time: I64, score_bits: I32
+) -> Bool:
+    """Fill a row from the value of so many bytes at `p`; see `plain`."""
+    if size < FIXED_SIZE + 1 or buf[p] != 7:
+        return False
+    # The whole record is checked: unchanged ones are copied without being decoded.
+    status[row] = buf[p + 1]
+    fetch_time[row] = long_at(buf, p + 2)
+    score_bits[row] = int_at(buf, p + 15)
+    flag = FIXED_SIZE + int64(int8(buf[p + 27]))
+    if flag < FIXED_SIZE or flag >= size:
+        return False
+    if size == flag + 1:
+        if buf[p + flag] != 0:
+            return False
+    # `encode` never writes an empty map.
+    elif buf[p + flag] != 1 or map_size(buf, p + flag + 1, p + size) <= 0:
+        return False
+    return True
+
+
 @kernel
 def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits: I32) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not as
     `encode` writes it.
     """
     for i in range(len(at)):
-        p = at[i]
-        size = length[i]
-        if size < FIXED_SIZE + 1 or buf[p] != 7:
-            return False
-        # The whole record is checked: unchanged ones are copied without being decoded.
-        status[i] = buf[p + 1]
-        fetch_time[i] = long_at(buf, p + 2)
-        score_bits[i] = int_at(buf, p + 15)
-        flag = FIXED_SIZE + int64(int8(buf[p + 27]))
-        if flag < FIXED_SIZE or flag >= size:
-            return False
-        if size == flag + 1:
-            if buf[p + flag] != 0:
-                return False
-        # `encode` never writes an empty map.
-        elif buf[p + flag] != 1 or map_size(buf, p + flag + 1, p + size) <= 0:
+        if not put_plain(buf, at[i], int64(length[i]), i, status, fetch_time, score_bits):
             return False
     return True
+
+
+@kernel
+def scan_plain(
+    stretch: StretchPlace,
+    keys: Views,
+    values: Views,
+    status: U8,
+    fetch_time: I64,
+    score_bits: I32,
+) -> Int:
+    """`find.walk` and `plain` in one, as `scan` is, and the views of keys and values in the bytes
+    of the stretch, all of which have room for a record of each LEAST_RECORD bytes.
+
+    Returns how many records there are; -1 if one is not as `encode` writes it, or looks wrong.
+    """
+    found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
+    value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
+    places = RecordPlaces(found_at, found_len, value_at, value_len)
+    row = int64(0)
+    buf, start, end = stretch.data, stretch.start, stretch.end
+    at, good = start, start // stretch.chunk * stretch.chunk
+    while at < end:
+        good = verified(stretch, good)
+        if good < 0:
+            return -1
+        count = int64(AT_A_TIME)
+        while count == AT_A_TIME:
+            count, at = records(stretch, at, min(good, end), int64(0), places)
+            for k in range(count):
+                p, size = value_at[k], int64(value_len[k])
+                if not put_plain(buf, p, size, row, status, fetch_time, score_bits):
+                    return -1
+                put_view(keys, row, buf, found_at[k], int64(found_len[k]), int64(0))
+                put_view(values, row, buf, p, size, int64(0))
+                row += 1
+        if count < 0 or (good >= end and at < end):  # nonsense, or the last record is cut off
+            return -1
+    return row
 
 
 @inner

@@ -94,7 +94,12 @@ class CrawlDataWriter(TableWriter[pl.DataFrame]):
 
 def scan_packed(path: InputSplit) -> Iterator[pl.DataFrame]:
     """Scans like `crawldata.scan`, in tables of PACKED_SCHEMA."""
-    return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode_packed)
+    return spans.scan(
+        path,
+        CRAWL_DATUM,
+        crawldatum_columns.decode_packed,
+        decode_plain=crawldatum_columns.scan_packed,
+    )
 
 
 def pack(frame: pl.DataFrame) -> pl.DataFrame:

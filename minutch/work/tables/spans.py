@@ -25,7 +25,8 @@ import numpy.ma  # Polars asks for it; imported by two threads at a time it call
 import numpy.typing as npt
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.batch import Batch, Stretch
+from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.work.tables.database import data_file
 from minutch.work.tables.parallel import ordered
 from minutch.work.tables.spannedfile import SPAN_SIZE, Span, SpannedFile
@@ -41,6 +42,9 @@ file, 2.1 so.
 T = TypeVar("T")
 
 Decode = Callable[[Batch], "pl.DataFrame"]
+DecodeStretch = Callable[[Stretch], "pl.DataFrame | None"]
+"""Decodes a part of a file without looking for its records first; None if it can't."""
+
 Numbers = npt.NDArray[np.uint32]
 DecodeNumbered = Callable[[Batch, Numbers], "pl.DataFrame"]
 """Decodes a batch; it also gets the number of each record's file."""
@@ -101,17 +105,18 @@ def scan(
     threads: int = 0,
     span_size: int = SPAN_SIZE,
     stored: bool = False,
+    decode_plain: DecodeStretch | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Returns the records of a split, in its order, in tables (at least one).
 
     A table holds the records of about `span_size` bytes of a file, or of several small files.
     `threads` decode ahead (0 = one per core). `stored` leaves each value as the zlib stream that it
-    is in the file, or makes one of it. Raises FormatError: damage, or other classes than <Text,
-    value_class>.
+    is in the file, or makes one of it. `decode_plain` makes tables of what is not compressed.
+    Raises FormatError: damage, or other classes than <Text, value_class>.
     """
     # Opened at once, not when the first table is taken.
     groups = [*spans_together(places_of(split), value_class, span_size=span_size, stored=stored)]
-    return _read_groups(groups, lambda batch, _: decode(batch), threads)
+    return _read_groups(groups, lambda batch, _: decode(batch), threads, decode_plain)
 
 
 def scan_all(paths: Iterable[Path], value_class: str, decode: Decode) -> Iterator[pl.DataFrame]:
@@ -135,9 +140,19 @@ def scan_numbered(
 
 
 def _read_groups(
-    groups: Iterable[Sequence[FileSpan]], decode: DecodeNumbered, threads: int
+    groups: Iterable[Sequence[FileSpan]],
+    decode: DecodeNumbered,
+    threads: int,
+    decode_plain: DecodeStretch | None = None,
 ) -> Iterator[pl.DataFrame]:
-    def read(*group: FileSpan) -> Iterator[pl.DataFrame]:
+    def read(*group: FileSpan) -> Iterable[pl.DataFrame]:
+        # Small files are put together first.
+        if decode_plain is not None and len(group) == 1:
+            _, file, span = group[0]
+            stretch = file.stretch(span) if span and file.compression == NONE else None
+            table = None if stretch is None else decode_plain(stretch)
+            if table is not None:
+                return [table]
         return decoded(
             (
                 (number, file.path, batch)

@@ -98,6 +98,15 @@ def decode_crawl_data_of_a_file(made: Made) -> Ways:
     return Ways(by_kernel, lambda: crawl_data(_walked(stretch)))
 
 
+@row("crawldatum.scan_plain", by="Python: a loop over the records; NumPy: fields of gathered bytes")
+def decode_some_fields_of_a_file(made: Made) -> Ways:
+    stretch = _whole_stretch(made.crawldb)
+    return Ways(
+        lambda: crawldatum_columns.scan_packed(stretch),
+        lambda: crawl_data(_walked(stretch), ("status", "fetch_time", "score"), whole=False),
+    )
+
+
 @row("sequencefile.blocks_having", by="Python: bytes.find block by block, sums by ISA-L")
 def find_blocks_with_a_word(made: Made) -> Ways:
     part = SortedPart(made.crawldb, CRAWL_DATUM)
