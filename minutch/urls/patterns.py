@@ -17,6 +17,9 @@
               times), or come after the 24th; parameters after the 24th
     shape     of the path: * for words, # for what is a class alone, with the dots and slashes
 
+A directory's index page has the text of the directory, but is a path, and a pattern, of its own:
+lists of files differ in numbers, and tell nothing of the files, of which none was asked for.
+
 The scheme, user, fragment and the values of parameters, those in paths too, don't count. What a
 page's address is made of tells nothing of its content: who holds a pattern to be a trap has to
 count what came of it. 0.4 µs a URL. What some names let one expect before that, `Doubts` says.
@@ -47,6 +50,7 @@ place of 299.
 """
 _FIRST, _DIRECTORY, _NAMES, _PATH, _PATTERN = range(2, len(LEVELS))
 DOUBTS: Final = "generate.pattern.doubts"
+_INDEX: Final = np.uint64(1 << 60)
 _PARAMETERS: Final = re.compile(r";[^/]*")
 # A class between slashes or dots alone, not part of a word.
 _CLASS: Final = re.compile(r"(?<![^/.])(?:\{[\x00-\x7f]\})+(?![^/.])")
@@ -86,15 +90,21 @@ def levels_of(url: str) -> tuple[str, ...]:
 
 
 def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
-    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 7. With a `seed` of
-    63 bits that nobody knows, hosts can't make URLs that share another's.
+    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 7, equal where texts
+    are, but for a directory and its index page. With a `seed` of 63 bits that nobody knows, hosts
+    can't make URLs that share another's.
     """
     strings = from_series(urls)
     hashes = np.empty(len(LEVELS) * len(urls), np.uint64)
     # No views: the kernel then makes hashes only, in the room of one pattern.
     out, views = _room(strings.views, together=False), np.empty((0, 4), np.int32)
     kernels.url_patterns(strings.column, seed, out, views, hashes)
-    return hashes.reshape(-1, len(LEVELS))
+    levels = hashes.reshape(-1, len(LEVELS))
+    is_index = levels[:, _PATH] == levels[:, _DIRECTORY]
+    is_bare = is_index & (levels[:, _PATTERN] == levels[:, _PATH])
+    levels[is_index, _PATH] ^= _INDEX
+    levels[is_bare, _PATTERN] ^= _INDEX
+    return levels
 
 
 def form_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:

@@ -342,7 +342,6 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int, doubts: Doubts) 
 def _levels_in(hashes: Hashes) -> pl.DataFrame:
     """Returns how often each level of some URLs is there: `hash`, `host`, `asked`."""
     is_own = np.append(np.ones((len(hashes), 1), bool), hashes[:, 1:] != hashes[:, :-1], axis=1)
-    is_own[:, _PATH] &= hashes[:, _PATH] != hashes[:, _PATH - 2]  # a directory's, names between
     hosts = np.broadcast_to(hashes[:, :1], hashes.shape)
     rows = pl.DataFrame({"hash": hashes[is_own], "host": hosts[is_own]})
     return rows.group_by("hash", "host").agg(asked=pl.len().cast(pl.Int64))

@@ -133,6 +133,27 @@ def test_what_only_repeats_lead_to_comes_last() -> None:
     assert crawl.asked.total() < 25 + 100 + 40
 
 
+def test_files_are_asked_for_whose_lists_differ_in_numbers() -> None:
+    """As a server lists a directory, with orders by name, date and size: of 420 files none was
+    asked for, since the lists counted for what is in them.
+    """
+    orders = [f"?C={column};O={order}" for column in "NMSD" for order in "AD"]
+
+    def site(path: str, _: dict[str, str]) -> web.Page:
+        if path.endswith(".html"):
+            return web.honest_page("files", path)
+        kind, count = {1: ("d{}/", 15), 2: ("sub{}/", 7)}.get(path.count("/"), ("page{}.html", 4))
+        names = [kind.format(number) for number in range(count)]
+        listed = " ".join(f"{name} 2026-11-30 12:50" for name in names)
+        links = (*(path + name for name in names), *(path + order for order in orders))
+        return web.Page(f"Index of {path} {listed}", links)
+
+    crawl = ColumnCrawl({"site.com": site}, 20)
+    while crawl.round():
+        assert crawl.rounds < 100
+    assert crawl.good.total() == 15 * 7 * 4
+
+
 def test_explain_names_the_domain_of_a_host_that_was_never_asked(tmp_path: Path) -> None:
     then, hosts = NOW - DAY * 1000, dict[str, CrawlDatum]()
     for number in range(60):  # the first thirty say the same
