@@ -48,7 +48,7 @@ whose attributes don't count; within which all are looked at; and what special o
 """
 IN_STYLE, ALONE, IN_SET = 1, 2, 4
 """Flags of attributes: a style; one that is read, but no reason to look at an element; srcset."""
-REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, TYPE_OF, SPECIAL = range(10)
+REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, TYPE_OF, TONGUE, SPECIAL = range(11)
 """The places of the first attributes."""
 (
     OF_DATA,
@@ -187,8 +187,10 @@ def _put_candidates(data: Int, size: Int, out: U8, rows: I64Rows, state: I64) ->
 
 @inner
 def _put_link(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: I64) -> None:
-    """Append what a `link` element says of its target, which may be empty."""
-    relation = kind = target = int64(0)
+    """Append what a `link` element says of its target, which may be empty; no type where it names a
+    language, too.
+    """
+    relation = kind = target = tongue = int64(0)
     while attribute != 0:
         place = _place(_name_of(attribute), attributes)
         if place == REL:
@@ -197,13 +199,15 @@ def _put_link(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: 
             kind = attribute
         elif place == HREF:
             target = attribute
+        elif place == TONGUE:
+            tongue = attribute
         attribute = at(attribute + ATTRIBUTE_NEXT)
     if relation == 0 or target == 0:
         return
     data, size = _value_of(relation)
     if size != _STYLES.size or not begins(data, size, _STYLES):
         _put_any(OF_RELATION, data, size, out, rows, state)
-        data, size = _value_of(kind) if kind != 0 else (int64(0), int64(0))
+        data, size = _value_of(kind) if kind != 0 and tongue == 0 else (int64(0), int64(0))
         _put_any(OF_TYPE, data, size, out, rows, state)
         data, size = _value_of(target)
         _put_any(OF_TARGET, data, size, out, rows, state)

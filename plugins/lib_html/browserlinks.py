@@ -67,6 +67,7 @@ _DRAWINGS: Final = ("math", "svg")
 """Elements within which all others are looked at."""
 _SPECIAL_ATTRIBUTES: Final = (
     *("rel", "href", "action", "method", "content", "http-equiv", "src", "data", "type"),
+    "hreflang",
 )
 """In the order of the kernel's places."""
 _ROOM: Final = 1 << 16
@@ -436,7 +437,8 @@ def _for_programs(document: LexborHTMLParser) -> Iterator[bytes]:
     """Yields the targets of `link` elements that are no pages."""
     for node in document.css("link[rel][href]"):
         attributes = node.attributes
-        target, media_type = attributes["href"], attributes.get("type") or ""
+        target = attributes["href"]
+        media_type = "" if "hreflang" in attributes else attributes.get("type") or ""
         if target is not None and is_for_programs(attributes["rel"] or "", media_type):
             yield encode_text(target)
 

@@ -260,6 +260,8 @@ def test_what_links_name_for_programs_is_no_page() -> None:
         "<link rel=alternate type=text/xml+oembed href=/p><link rel=shortlink href='/?p=1'>"
         "<link rel=search type=application/opensearchdescription+xml href=/osd>"
         "<link title=Edit rel=alternate type=application/x-wiki href=/edit>"
+        "<link rel=alternate type=text/html title='Plain HTML' href=/export>"
+        "<link rel=alternate type='text/markdown; charset=utf-8' href=/page.md>"
     )
     pages = (
         "<link rel=alternate type=application/rss+xml href=/rss><link rel=search href=/search>"
@@ -267,14 +269,16 @@ def test_what_links_name_for_programs_is_no_page() -> None:
         "<link rel='shortlink next' href=/next><link rel=canonical href=/c><link rel='' href=/k>"
         "<link rel=alternate type=application/feed+json href=/feed><link type=text/css href=/css>"
         "<link rel=alternate type=application/pdf href=/pdf>"
+        "<link rel=alternate type=text/html hreflang=fr href=/fr>"
+        "<link rel=next type=text/html href=/2>"
     )
     linked = "<a href=/api>the API</a>"
     wanted = targets(parse(pages, ALL))
-    assert len(wanted) == 10
+    assert len(wanted) == 12
     assert targets(parse(programs + pages + linked, ALL)) == [*wanted, "/api"]
-    assert len(targets(parse(programs + pages, configuration()))) == 18
+    assert len(targets(parse(programs + pages, configuration()))) == 22
     taken = {"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": "program"}
-    assert len(targets(parse(programs + pages, configuration(**taken)))) == 18
+    assert len(targets(parse(programs + pages, configuration(**taken)))) == 22
     fields = (
         '</j>; rel=alternate; type="application/json", </?p=1>; rel=shortlink, </de>; rel=alternate'
     )
@@ -469,7 +473,8 @@ _MARKUP = st.lists(
                 for to in ("", "=''", "=/h", "=//i")
             ),
             *(
-                f"<link rel='{rel}' type{kind} href=/h>"
+                f"<link rel='{rel}' type{kind} href=/h{tongue}>"
+                for tongue in ("", " hreflang=de", " hreflang")
                 for rel in ("alternate", "stylesheet", "Stylesheet edit", "edit", "")
                 for kind in (
                     "",
