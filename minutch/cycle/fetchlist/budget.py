@@ -12,7 +12,8 @@ sizes looked as if it grew). Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
     new       have content that no page had before, by signature (of hosts the one with the shorter
-              name had it first); redirects, by target; no twins, nor noindex without a link
+              name had it first); redirects, by target, but to what is not new; no twins, nor
+              noindex without a link
     other     of these, those whose texts are not, but for numbers and paths, what their host had
               said before (`parse.signature.TextShapeSignature`)
     waiting   were never asked for; by the group of the page that has led to them, the first one
@@ -21,11 +22,10 @@ sizes looked as if it grew). Of a group
 Those with the best score come first; of groups that grow, every other one is the best of those that
 were found last: where they end says most. Of each path (without its query) that is not known so
 well come not more than x, where groups grow x of both. The others wait, and all counts are the
-databases'. Why not by signatures alone: random text is always new. Why not by growth alone: honest
-sites grow, too. Dropped: an allowance for each level, one within the other (new directories had to
-share what a catalogue got); each level for itself where x/2 were asked for (paths of random words:
-hundreds of groups, some of which always seemed to end); growth by what is found in a group, whoever
-led there (lists made their items look like a trap).
+databases'. Random text is always new, and honest sites grow, too: both count. Dropped: an allowance
+for each level, one within the other (new directories had to share what a catalogue got); each level
+for itself (of paths of random words some always seemed to end); growth by what is found in a group,
+whoever led there (lists made their items look like a trap).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -89,6 +89,7 @@ _SUMS: Final = {
 }  # fmt: skip
 _CHOICES: Final = (("pool", "allowed"), ("more_pool", "more"))
 """What groups share, and what they are allowed: for now, and where nothing else is due."""
+_MOVED: Final = pl.Schema({"key": pl.UInt64(), "target": pl.UInt64()})
 _ENDS: Final = pl.Schema({"hash": pl.UInt64(), "end": pl.UInt64()})
 
 
@@ -276,21 +277,19 @@ def _asked_at() -> pl.Expr:
     return pl.col("fetch_time") - pl.col("fetch_interval").cast(pl.Int64) * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What a first look at a CrawlDb has shown."""
+class _Seen(NamedTuple):
+    """What a first look at a CrawlDb has shown, in order: the times at which what waits was found
+    (`rounds`); hashes of keys of pages whose content another page had before and redirects to such
+    (`repeats`), of those with the shape of another page of their host (`alike`), and of what was
+    asked for after another URL of its form (`twins`); the `forms` of what was asked for.
+    """
 
     rounds: pl.Series
-    """The times at which URLs that wait were found, in order."""
     levels: Levels
     repeats: pl.Series
-    """Hashes of the keys of pages whose content another page had before, in order."""
     alike: pl.Series
-    """The same of pages of the same host with the same shape."""
     twins: pl.Series
-    """The same of what was asked for after another URL of its form."""
     forms: pl.Series
-    """The forms (`urls.patterns.form_hashes`) of what was asked for, in order."""
 
 
 def _seen(tables: Tables, seed: int, explore: int, shares: int, doubts: Doubts) -> _Seen:
@@ -298,7 +297,7 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int, doubts: Doubts) 
     times = pl.Series("at", [], pl.Int64)
     none = pl.Series("key", [], pl.UInt64)
     known, repeats, alike, twins, forms = [np.empty(0, np.uint64)], [none], [none], [none], [none]
-    hosts = pl.DataFrame(schema=NAMES)
+    hosts, moved = pl.DataFrame(schema=NAMES), [pl.DataFrame(schema=_MOVED)]
     for share in range(shares):
         levels = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
         pages, names = list[pl.DataFrame](), list[pl.DataFrame]()
@@ -324,14 +323,18 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int, doubts: Doubts) 
         least = counts.filter((pl.col("asked") >= enough) & (pl.col("hash") != pl.col("host")))
         known.append(least["hash"].to_numpy())
         if pages:
-            for kind, found in zip(("content", "shape"), (repeats, alike), strict=True):
+            for kind, found in (("content", repeats), ("shape", alike)):
                 rows = pl.concat(pages).drop_nulls(kind)
                 # a shape has the seed's hash of its host in it: there are no others with it
                 rows = rows.sort(kind, "length", "host", "at", "key")
                 found.append(rows.filter(~pl.col(kind).is_first_distinct())["key"])
+            moved += [some.drop_nulls("target").select(_MOVED.names()) for some in pages]
             rows = pl.concat(names).sort("form", "at", "key")
             twins.append(rows.filter(~pl.col("form").is_first_distinct())["key"])
             forms.append(rows["form"].unique().alias("key"))
+    # such as those to a login for each page
+    is_repeated = pl.col("target").is_in(pl.concat(repeats).implode())
+    repeats.append(pl.concat(moved).filter(is_repeated)["key"])
     return _Seen(
         times.sort(),
         Levels(seed, np.sort(np.concatenate(known)), domains_in(hosts, seed), doubts),
@@ -348,18 +351,20 @@ def _levels_in(hashes: Hashes) -> pl.DataFrame:
 
 
 def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl.DataFrame:
-    """Returns `key`, `content`, `shape` (hashes, null where there is none), `length` and `host` of
-    the pages and redirects of a share; of a page that is in it for one of both, that alone.
+    """Returns hashes of pages and redirects of a share (null where there is none), and `length`; of
+    what is in it for its `content` or `shape` alone, no more.
     """
     is_page = asked["status"].is_in(_PAGES + _REDIRECTS)
     pages, host = asked.filter(is_page), pl.Series("host", hosts).filter(is_page)
     content = pages["signature"].hash().set(pages["signature"].is_null(), None)
     is_redirect = pages["status"].is_in(_REDIRECTS)
-    targets = values_of(
-        pages["metadata"].zip_with(is_redirect, pl.Series([None], dtype=pl.Binary)), _TARGET
-    )
-    said = pl.Series([str(target) for target in targets.values()], dtype=pl.String).hash()
-    content = content.scatter(list(targets), said) if targets else content
+    of_redirects = pages["metadata"].zip_with(is_redirect, pl.Series([None], dtype=pl.Binary))
+    targets = values_of(of_redirects, _TARGET)
+    urls = [str(target).rpartition(": ")[2] for target in targets.values()]
+    target = content.clear().extend_constant(None, len(content))
+    if targets:
+        said, where = pl.Series(urls, dtype=pl.String).hash(), [*targets]
+        content, target = content.scatter(where, said), target.scatter(where, said)
     has_shape = pl.col("signature").bin.size() == SHAPE.stop
     shape = pl.col("signature").bin.slice(SHAPE.start, SHAPE.stop - SHAPE.start)
     is_none = pages.select((has_shape & (shape == NOTHING)).fill_null(value=False) | HAS_TWIN)
@@ -368,14 +373,14 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     rows = pages.select(
         pl.col("key").hash(),
         content=content,
+        target=target,
         shape=pl.when(has_shape & ~is_redirect).then(pl.struct(shape, host).hash()),
         length=names.str.len_bytes(),
         host=names.hash(),  # which the seed has no part in: it would say who is whose mirror
         at=_asked_at(),
     )
     mine = [pl.when(pl.col(kind) % shares == share).then(kind) for kind in ("content", "shape")]
-    is_there = pl.any_horizontal(pl.col("content", "shape").is_not_null())
-    return rows.with_columns(mine).filter(is_there)
+    return rows.with_columns(mine).filter(~pl.all_horizontal(pl.col("content", "shape").is_null()))
 
 
 def _finders(links: Links, seen: _Seen, share: int, shares: int) -> pl.DataFrame:
@@ -469,18 +474,11 @@ def _with_domains(
     asked = counts.filter(pl.col("asked") > 0).join(domains, on="host")
     asked = asked.filter(pl.col("round") == pl.col("round").min().over("host"))
     asked = asked.group_by("host", "domain", "round").agg(pl.col("new", "other").sum().clip(0, 1))
-    asked = asked.group_by("domain", "round").agg(
-        pl.len().cast(pl.Int64).alias("asked"), pl.col("new", "other").sum()
-    )
-    none = pl.lit(0, pl.Int64)
-    asked = asked.with_columns(
-        group="domain",
-        host="domain",
-        level=pl.lit(0, pl.UInt8),
-        waiting=none,
-        pending=none,
-        is_suspect=False,
-    )
+    sums = pl.len().cast(pl.Int64).alias("asked"), pl.col("new", "other").sum()
+    asked = asked.group_by("domain", "round").agg(sums)
+    none = {name: pl.lit(0, pl.Int64) for name in ("waiting", "pending")}
+    level = pl.lit(0, pl.UInt8)
+    asked = asked.with_columns(group="domain", host="domain", level=level, is_suspect=False, **none)
     counts = pl.concat([counts, asked], how="diagonal").select(COUNTS.names())
     by = hosts.join(domains, left_on="by", right_on="host", how="left")
     by = by.with_columns(finder=pl.coalesce("domain", "group"))

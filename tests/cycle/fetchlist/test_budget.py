@@ -19,12 +19,19 @@ from minutch.cycle.fetchlist.generate import generate
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse.signature import NOTHING
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.inspect.explain.explainer import explain, overview
 from minutch.job import JobContext
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+)
 from minutch.records.links import LAYOUT_METADATA
 from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
-from minutch.records.metadata import TWIN_KEY
+from minutch.records.metadata import PROTO_STATUS_KEY, TWIN_KEY
+from minutch.records.protocol import TEMP_MOVED, ProtocolStatus
 from tests.benchmarks.traps import web
 from tests.benchmarks.traps.columns import ColumnCrawl
 from tests.support.crawldbs import NOW, metadata, write_db
@@ -102,6 +109,25 @@ def test_twins_and_what_says_noindex_without_a_link_are_nothing_new(tmp_path: Pa
     context = _context()
     made = generate(tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context)
     assert (made.counters[due.PATTERN], made.counters["selected_total"]) == (80, 40)
+
+
+def test_redirects_to_what_is_not_new_are_not_new(tmp_path: Path) -> None:
+    """As from a form for editing each page, for those who may, to a login that leads back to it."""
+    then, entries = NOW - DAY * 1000, dict[str, CrawlDatum]()
+    for number in range(40):
+        entries[f"{SITE}/wiki/{number}"] = _page(b"%024d" % number, then)
+        entries[f"{SITE}/login?back={number}"] = _page(b"Log in, please." + b" " * 9, then)
+        for name, target in (("edit", "login?back="), ("go", "wiki/")):
+            moved = entries[f"{SITE}/{name}/{number}"] = _page(b"", then)
+            moved.status, moved.signature = STATUS_DB_REDIR_TEMP, None
+            status = ProtocolStatus.of(TEMP_MOVED, f"{SITE}/{target}{number}")
+            moved.metadata = MapWritable({Text(PROTO_STATUS_KEY): status})
+        for name in ("wiki/", "edit/", "go/", "login?back="):
+            entries[f"{SITE}/{name}{number + 40}"] = _page(None, then + 1)
+    write_db(tmp_path / "crawldb", sorted(entries.items()))
+    context = _context()
+    made = generate(tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context)
+    assert (made.counters[due.PATTERN], made.counters["selected_total"]) == (80, 80)
 
 
 @pytest.mark.parametrize("sessions", few([web.sessions_in_path, web.sessions_in_query]))
