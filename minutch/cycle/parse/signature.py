@@ -93,6 +93,8 @@ class TextMD5Signature:
 
 SHAPE: Final = slice(16, 24)
 """Where the second hash stands in a TextShapeSignature."""
+_SEED: Final = 0x1F83_D9AB_FB41_BD6B
+"""Any number but that of a word's bytes: by a seed of 1 all words of a letter were one."""
 NOTHING: Final = bytes(SHAPE.stop - SHAPE.start)
 """The second hash of a page that says noindex and gives no link, as a wiki's forms, histories and
 logins do, of which each article has its own.
@@ -136,7 +138,7 @@ def _shape(utf8: bytes) -> bytes:
     said = np.empty(len(data) + 1, np.uint8)
     size = drop_numbers(data, said)
     # Files hold it: not the hash by a seed of each process's own.
-    return bag_of_words(said, size, 1).to_bytes(SHAPE.stop - SHAPE.start, "little", signed=True)
+    return bag_of_words(said, size, _SEED).to_bytes(SHAPE.stop - SHAPE.start, "little", signed=True)
 
 
 class TextProfileSignature:

@@ -53,6 +53,7 @@ def test_pages_that_differ_in_numbers_and_paths_have_one_shape() -> None:
     assert of("Sorry, /a-b/c was not found")[1] == of("Sorry, /d.html was not found")[1]
     assert of("第1ページ")[1] == of("第22ページ")[1] != of("第22章")[1]
     assert of("Red 3 Blue 2 Green 10")[1] == of("Blue 2 Green 10 Red 3")[1] != of("Red Blue")[1]
+    assert len({of(f"Plan {letter}, in {n} parts")[1] for n, letter in enumerate("ABCDEFG")}) == 7
     assert of("\ud800 1")[1] == of("\ud800 2")[1]
     assert signature.calculate(Content(content=b"a"), "") == MD5Signature(conf).calculate(
         Content(content=b"a"), None
