@@ -53,6 +53,8 @@ class TimedServer:
         self._closes_second = closes_second
         self._slow = slow
         self.asked: list[Asked] = []
+        self.holds: Callable[[Asked], bool] = lambda asked: False
+        """Whether an answer is held for now."""
         self.port = 0
         self.has_ipv6 = False
         """It listens on [::1], too."""
@@ -128,6 +130,8 @@ class TimedServer:
                 if not answer or (served and self._closes_second):
                     break
                 await asyncio.sleep(self._slow)
+                while self.holds(asked):
+                    await asyncio.sleep(0.01)
                 writer.write(answer)
                 await writer.drain()
                 served += 1
