@@ -356,7 +356,7 @@ class BrowserLinks:
         others.update(
             target
             for relation, media_type, target in zip(said[::3], said[1::3], said[2::3], strict=True)
-            if is_for_programs(relation.decode(), media_type.decode())
+            if target and is_for_programs(relation.decode(), media_type.decode())
         )
         return found
 
@@ -439,7 +439,7 @@ def _for_programs(document: LexborHTMLParser) -> Iterator[bytes]:
         attributes = node.attributes
         target = attributes["href"]
         media_type = "" if "hreflang" in attributes else attributes.get("type") or ""
-        if target is not None and is_for_programs(attributes["rel"] or "", media_type):
+        if target and is_for_programs(attributes["rel"] or "", media_type):
             yield encode_text(target)
 
 

@@ -113,8 +113,10 @@ def is_for_programs(relation: str, media_type: str) -> bool:
     names is no page of its own.
     """
     found = set(relation.lower().split())
-    if not found or found <= _FOR_PROGRAMS or _DATA_TYPE.match(media_type) is not None:
-        return bool(found)
+    if not found or found == {"stylesheet"}:
+        return False
+    if found <= _FOR_PROGRAMS or _DATA_TYPE.match(media_type) is not None:
+        return True
     # HTML Standard, 4.6.7.1: a type without a language is that of a reformulation.
     return found == {"alternate"} and _OTHER_FORM.match(media_type) is not None
 

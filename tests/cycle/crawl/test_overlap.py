@@ -736,8 +736,9 @@ def test_lists_are_turned_over_again_and_again(
             "".join(f"{web.url(number)}\n" for number in range(0, 150, 5))
         )
         context = context_of(
-            # With 0.1 s lists had ended before anybody asked, on a machine with a load of 20.
-            fetcher__server__delay="0.3",
+            # With 0.1 s lists had ended before anybody asked, on a machine with a load of 20; once
+            # with 0.3 s.
+            fetcher__server__delay="0.5",
             http__timeout="700",
             http__redirect__max="2",
             fetcher__parse=str(seed == 1).lower(),
