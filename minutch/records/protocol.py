@@ -189,3 +189,8 @@ class ProtocolStatus(Writable):
     def __str__(self) -> str:
         name = "null" if self.name is None else self.name
         return f"{name}({self.code}), lastModified={self.last_modified}{args_to_string(self.args)}"
+
+
+def target_of(status: object) -> str | None:
+    """Returns where the protocol status of a redirect leads; None of any other value."""
+    return status.message if isinstance(status, ProtocolStatus) else None

@@ -281,12 +281,12 @@ class BrowserLinks:
         found = dict.fromkeys(self._targets(data, document, page, read, marks, 1, others))
         targets = [target for target in found if target and not target.startswith(b"#")]
         links: Sequence[Outlink] = page.links
-        if "program" in self.kinds:
-            others.clear()
-        if others and isinstance(links, OutlinkRun):
-            links = links.without(others)
-        elif others:
-            links = [one for one in links if one.anchor or encode_text(one.to_url) not in others]
+        if others and "program" not in self.kinds:
+            links = (
+                links.without(others)
+                if isinstance(links, OutlinkRun)
+                else [one for one in links if one.anchor or encode_text(one.to_url) not in others]
+            )
         return joined(links, OutlinkRun.to(targets)) if targets else links
 
     def _targets(

@@ -8,7 +8,7 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -57,8 +57,7 @@ addresses of the page itself. WordPress names six of them on each page.
 """
 _DATA_TYPE: Final = re.compile(
     r"\s*(?:application/(?!feed\+json)(?:[\w.-]+\+)?json"
-    r"|[\w.-]+/[\w.-]+\+oembed|application/(?:json|xml)\+oembed"
-    r"|application/(?:opensearchdescription|rsd|wlwmanifest)\+xml|application/x-wiki)\s*(?:;|\Z)",
+    r"|[\w.-]+/[\w.-]+\+oembed|application/(?:opensearchdescription|rsd|wlwmanifest)\+xml|application/x-wiki)\s*(?:;|\Z)",
     re.IGNORECASE,
 )
 """Media types in which only programs read a page: JSON that is no feed, oEmbed, the source of a
@@ -368,16 +367,23 @@ _RELATION, _TYPE, _TONGUE = (
 
 
 def header_links(
-    metadata: Metadata, own: Resolver | WhatwgResolver, *, takes_all: bool = False
+    metadata: Metadata, own: Resolver | WhatwgResolver, kinds: Container[str]
 ) -> list[Outlink]:
-    """Returns the links with absolute URLs, each target once; `own` knows the page's URL. Unless it
-    `takes_all`, what is for programs is left out.
+    """Returns the links with absolute URLs, each target once, if these are among the `kinds` that
+    are wanted; `own` knows the page's URL.
     """
+    if "header" not in kinds:
+        return []
     links = []
-    for target in filter(None, dict.fromkeys(_targets(metadata, takes_all=takes_all))):
+    for target in filter(None, dict.fromkeys(_targets(metadata, takes_all="program" in kinds))):
         with suppress(UrlError):
             links.append(Outlink(resolved_page(own, target)))
     return links
+
+
+def relation_of(parameters: str) -> str:
+    """Returns the relations among the parameters of a link in a header; "" if it has none."""
+    return _parameter(_RELATION, parameters)
 
 
 def _parameter(name: re.Pattern[str], parameters: str) -> str:
@@ -389,7 +395,7 @@ def _targets(metadata: Metadata, *, takes_all: bool) -> Iterator[str]:
     headers, refreshes, places = map(metadata.field_values, ("Link", "Refresh", "Content-Location"))
     for value in headers:
         for target, rest in in_link_header(value):
-            relation = _parameter(_RELATION, rest)
+            relation = relation_of(rest)
             media_type = "" if _TONGUE.search(rest) else _parameter(_TYPE, rest)
             if (takes_all or not is_for_programs(relation, media_type)) and not is_nofollow(rest):
                 yield target

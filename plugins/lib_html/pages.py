@@ -356,12 +356,7 @@ class HtmlPages:
             return resolve_all(resolver, page.links)
         found = self._more_links.links(markup, document, page, self._extractor.read, marks)
         links = resolve_all(resolver, found)
-        kinds = self._more_links.kinds
-        headers = (
-            header_links(content.metadata, own, takes_all="program" in kinds)
-            if "header" in kinds
-            else []
-        )
+        headers = header_links(content.metadata, own, self._more_links.kinds)
         return [*links, *headers] if headers else links
 
 

@@ -27,10 +27,9 @@ from minutch.records.protocol import Content
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolver_class
 from minutch.urls.urlkeys import url_key
 
-from ..lib_html.elements import in_link_header
+from ..lib_html.elements import in_link_header, relation_of
 from ..lib_html.tree_reader import ValueFinder
 
-_RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
 _LANGUAGE: Final = re.compile(r";\s*hreflang\s*=\s*\"?([A-Za-z0-9-]+)", re.IGNORECASE)
 _TAG: Final = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
 _CANONICAL, _ALTERNATE = "canonical", "alternate"
@@ -118,6 +117,6 @@ def _headers(content: Content) -> Iterator[tuple[str, str, str]]:
     """Yields target, relations and language of links in headers."""
     values = content.metadata.field_values("Link")
     for target, rest in islice(chain.from_iterable(map(in_link_header, values)), _MOST):
-        if found := _RELATION.search(rest):
+        if relation := relation_of(rest):
             language = named[1].lower() if (named := _LANGUAGE.search(rest)) else ""
-            yield target, found[1] or found[2] or "", language
+            yield target, relation, language

@@ -213,9 +213,7 @@ class TikaParser(Parser):
                 with suppress(UrlError):
                     url = resolved_page(resolver, target)
                     found.append(Outlink(url, " ".join(anchor.split())))
-            if "header" in self._kinds:
-                takes_all = "program" in self._kinds
-                headers = header_links(content.metadata, resolver, takes_all=takes_all)
+            headers = header_links(content.metadata, resolver, self._kinds)
         return (found or text_outlinks(document.text)) + headers
 
     @cached_property

@@ -195,14 +195,14 @@ def _incoming(data: bytes) -> object:
 def _headers(data: bytes) -> object:
     metadata = SpellCheckedMetadata()
     metadata.put_lines(data.split(b"\n"), 1)
-    links = header_links(metadata, Resolver("http://a/"))
+    links = header_links(metadata, Resolver("http://a/"), {"header"})
     return links, metadata.get("Content-Type"), list(metadata.java_names())
 
 
 def _values(data: bytes) -> object:
     value = text(data)
     metadata = Metadata.of({"Link": value, "Refresh": value})
-    links = header_links(metadata, WhatwgResolver("http://a/"))
+    links = header_links(metadata, WhatwgResolver("http://a/"), {"header"})
     words = [*words_for(value, frozenset({"x"}))]
     dates = parse_date(value), retry_after(value, 0, 10**9), Directives.of(words, 0)
     return challenges([value, value]), read_refresh(value), links, dates

@@ -57,6 +57,7 @@ from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import NOTHING, SHAPE
 from minutch.records import crawldatum as status
 from minutch.records.metadata import PROTO_STATUS_KEY
+from minutch.records.protocol import target_of
 from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.urls.patterns import LEVELS, Doubts, form_hashes, level_hashes, levels_of
@@ -360,7 +361,7 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     is_redirect = pages["status"].is_in(_REDIRECTS)
     of_redirects = pages["metadata"].zip_with(is_redirect, pl.Series([None], dtype=pl.Binary))
     targets = values_of(of_redirects, _TARGET)
-    urls = [str(target).rpartition(": ")[2] for target in targets.values()]
+    urls = [target_of(status) for status in targets.values()]
     target = content.clear().extend_constant(None, len(content))
     if targets:
         said, where = pl.Series(urls, dtype=pl.String).hash(), [*targets]

@@ -47,7 +47,7 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.crawldatum_columns import records
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.protocol import ProtocolStatus
+from minutch.records.protocol import target_of
 from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
@@ -267,7 +267,7 @@ def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.D
         table = table.with_columns(
             homepage_url=pl.Series(
                 [
-                    _target(targets.get(row)) if redirect else url
+                    target_of(targets.get(row)) if redirect else url
                     for row, (redirect, url) in enumerate(
                         zip(redirects, table["homepage_url"], strict=True)
                     )
@@ -279,8 +279,3 @@ def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.D
     return found.select(
         key=encode_keys(found["host"]), rank="rank", homepage_url=encode_keys(found["homepage_url"])
     )
-
-
-def _target(status: object) -> str | None:
-    """Returns the target of a redirect."""
-    return status.message if isinstance(status, ProtocolStatus) else None
