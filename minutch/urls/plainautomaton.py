@@ -18,6 +18,7 @@ does so; the URL before and the URL after that must both be untouched.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -43,6 +44,7 @@ _MOST_STEPS: Final = 1 << 14
 _LARGEST: Final = 5000
 """Characters in patterns, each as often as it may be repeated; the usual rules have hundreds."""
 _ORDINARY: Final = range(0x21, 0x7F)
+_ALL_ORDINARY: Final = sum(1 << code for code in _ORDINARY)
 
 Triple = tuple[State, State, State]
 
@@ -105,8 +107,20 @@ class PlainUrlAutomaton:
                 return
             following = int(self.table[state * WIDTH + byte])
             if following == UNKNOWN:
-                following = self.table[state * WIDTH + byte] = self._following(state, byte)
+                following = self._following(state, byte)
+                # For all characters that lead there at once: one by one, links of 400 real pages
+                # took 3,003 steps of the shipped rules instead of 974, and twice the time.
+                self.table[state * WIDTH + np.array(self._alike(state, byte))] = following
             state = following
+
+    def _alike(self, state: int, byte: int) -> tuple[int, ...]:
+        """Returns the characters that no pattern tells from one, in a state."""
+        alike = _ALL_ORDINARY
+        if not alike >> byte & 1:
+            return (byte,)
+        for asked in frozenset().union(*map(self._automaton.sets, self._states[state])):
+            alike &= asked if asked >> byte & 1 else ~asked
+        return _codes(alike)
 
     def _following(self, state: int, byte: int) -> int:
         self._steps += 1
@@ -137,6 +151,12 @@ class PlainUrlAutomaton:
             verdict = KEEP if keeps else REJECT if rejects else ASK
             self.verdicts[number] = TOUCHED if touched else verdict
         return number
+
+
+@lru_cache(maxsize=1024)
+def _codes(characters: int) -> tuple[int, ...]:
+    """Returns the codes of characters, each of which is a bit."""
+    return tuple(code for code in _ORDINARY if characters >> code & 1)
 
 
 def _all(patterns: Iterable[Pattern]) -> Pattern:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.outlinks import OutlinkRules
+from minutch.kernels.sieve import DEAD, UNKNOWN, WIDTH
 from minutch.plugin.chains import SCOPE_OUTLINK
 from minutch.records.links import Outlink, OutlinkRun
 from minutch.urls.javaregex import JavaRegex
@@ -64,6 +65,24 @@ def rules(normalizers: str, filters: str) -> OutlinkRules:
 def pairs() -> list[OutlinkRules]:
     """Rules of all kinds; each remembers what it has told before."""
     return [rules(normalizers, filters) for normalizers in NORMALIZERS for filters in RULES]
+
+
+@pytest.mark.parametrize("filters", RULES)
+def test_a_step_learnt_for_one_character_holds_for_all_that_it_is_noted_for(filters: str) -> None:
+    automaton = rules("(pass|regex|basic)", filters)._plain_automaton()
+    assert automaton is not None
+    for url in (b"http://a.org/x/b.gif", b"https://b7.net/(c)?d=1&e", b"http://f/x//y/z.js#top"):
+        automaton.learn(url)
+    steps, noted = automaton._steps, 0
+    for number, state in enumerate(automaton._states[1:], 1):
+        for code in range(0x21, 0x7F):
+            following = int(automaton.table[number * WIDTH + code])
+            if following != UNKNOWN:
+                noted += 1
+                found = automaton._step(state, code)
+                is_dead = found[2] is automaton._anything
+                assert following == (DEAD if is_dead else automaton._numbers[found]), chr(code)
+    assert noted > 5 * steps  # most characters are told apart in few states
 
 
 @given(st.lists(NEARLY_NORMAL | CLIMBING | urls, max_size=25))

@@ -4,7 +4,8 @@ is found somewhere in it.
 
 The states are what is left of the pattern after the characters read so far (Brzozowski's
 derivatives). They are created when first reached and kept for the next URL. Complement and
-intersection cost nothing extra.
+intersection cost nothing extra. A state tells apart few characters (Owens, Reppy and Turon,
+Regular-expression derivatives re-examined, 4.2): all others lead to the same one.
 
     ^a|b$   START a anything | anything b END
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Final, TypeAlias
 
 from minutch.urls.javaregex import tree
@@ -90,13 +91,14 @@ def size_of(patterns: Iterable[Pattern], most: int) -> int:
 class State:
     """A normalised pattern: those that accept the same in equal form are one object, as states."""
 
-    __slots__ = ("kind", "nullable", "parts", "ranges", "steps")
+    __slots__ = ("kind", "nullable", "parts", "ranges", "sets", "steps")
 
     def __init__(self, kind: str, parts: tuple[State, ...], ranges: Ranges, nullable: bool) -> None:
         self.kind = kind
         self.parts = parts
         self.ranges = ranges
         self.nullable = nullable
+        self.sets: frozenset[int] | None = None
         self.steps: dict[int, State] = {}
 
 
@@ -168,26 +170,26 @@ class Automaton:
             return self._concat(first.parts[0], self._concat(first.parts[1], second))
         return self._make("concat", (first, second))
 
-    def _either(self, first: State, second: State) -> State:
-        return self._combine("or", first, second, neutral=self._nothing, absorbing=self._anything)
+    def _either(self, *choices: State) -> State:
+        return self._combine("or", choices, neutral=self._nothing, absorbing=self._anything)
 
-    def _both(self, first: State, second: State) -> State:
-        return self._combine("and", first, second, neutral=self._anything, absorbing=self._nothing)
+    def _both(self, *demands: State) -> State:
+        return self._combine("and", demands, neutral=self._anything, absorbing=self._nothing)
 
     def _combine(
-        self, kind: str, first: State, second: State, *, neutral: State, absorbing: State
+        self, kind: str, sides: tuple[State, ...], *, neutral: State, absorbing: State
     ) -> State:
-        """Order and repetition don't count."""
+        """Order and repetition don't count. All at once: two by two, each pair became a state."""
         members = {
             id(part): part
-            for side in (first, second)
+            for side in sides
             for part in (side.parts if side.kind == kind else (side,))
         }
         members.pop(id(neutral), None)
         if id(absorbing) in members:
             return absorbing
         # By identity: any order will do, if it is always the same.
-        parts = tuple(members[key] for key in sorted(members))
+        parts = tuple([members[key] for key in sorted(members)])
         return neutral if not parts else parts[0] if len(parts) == 1 else self._make(kind, parts)
 
     def _not(self, item: State) -> State:
@@ -213,7 +215,7 @@ class Automaton:
                 self._empty,
             )
         if isinstance(pattern, Alternation):
-            return reduce(self._either, map(self.state_of, pattern.choices))
+            return self._either(*map(self.state_of, pattern.choices))
         if isinstance(pattern, Intersection):
             return self._both(self.state_of(pattern.left), self.state_of(pattern.right))
         if isinstance(pattern, Complement):
@@ -242,6 +244,18 @@ class Automaton:
             following = state.steps[code] = self._derived(state, code)
         return following
 
+    def sets(self, state: State) -> frozenset[int]:
+        """Returns the sets of ASCII characters, each a bit of a number, that a state asks about;
+        two that are in the same ones lead to the same state.
+        """
+        if state.sets is None:
+            asked = state.parts
+            if state.kind == "concat" and not asked[0].nullable:
+                asked = asked[:1]
+            own = {_ascii(state.ranges)} if state.kind == "chars" else ()
+            state.sets = frozenset().union(own, *map(self.sets, asked))
+        return state.sets
+
     def _derived(self, state: State, code: int) -> State:
         kind, parts = state.kind, state.parts
         if kind == "chars":
@@ -263,7 +277,13 @@ class Automaton:
             # The complement of a derivative is that of the complement.
             return self._not(self.derive(parts[0], code))
         join = self._either if kind == "or" else self._both
-        return reduce(join, (self.derive(part, code) for part in parts))
+        return join(*[self.derive(part, code) for part in parts])
+
+
+@lru_cache(maxsize=1024)
+def _ascii(ranges: Ranges) -> int:
+    """Returns the ASCII characters of ranges, each a bit."""
+    return sum((1 << min(high + 1, 128)) - (1 << low) for low, high in ranges if low < 128)
 
 
 def _is_nullable(kind: str, parts: tuple[State, ...]) -> bool:
