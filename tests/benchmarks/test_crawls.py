@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import ssl
+import subprocess
 import sys
 from collections import deque
 from pathlib import Path
@@ -188,3 +189,30 @@ def test_who_is_not_here_is_named(
 def test_every_crawler_has_a_name_of_its_own() -> None:
     assert len({crawler.name for crawler in CRAWLERS}) == len(CRAWLERS)
     assert all(isinstance(crawler, Crawler) for crawler in CRAWLERS)
+
+
+_FROM_AFAR = """
+import socket, sys, time
+from tests.benchmarks.crawls import distance
+from tests.benchmarks.measure import Failed
+try:
+    far = distance.enter_servers()
+except Failed as exc:
+    sys.exit(f"skip: {exc}")
+with socket.create_server(("127.0.3.4", 0)) as server, distance.enter_clients(far, 0.03):
+    began = time.monotonic()
+    with socket.create_connection(server.getsockname()) as near, server.accept()[0] as there:
+        print(time.monotonic() - began)
+        near.sendall(bytes(range(256)) * 100)
+        assert there.makefile("rb").read(25_600) == bytes(range(256)) * 100
+        print(time.monotonic() - began)
+"""
+
+
+def test_from_afar_a_round_trip_takes_as_long_as_said() -> None:
+    words = [sys.executable, "-c", _FROM_AFAR]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    if found.stderr.startswith("skip: "):
+        pytest.skip(found.stderr.removeprefix("skip: "))
+    connected, read = map(float, found.stdout.split())
+    assert connected >= 0.06 and connected + 0.03 <= read

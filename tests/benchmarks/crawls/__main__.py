@@ -6,8 +6,8 @@
                                       [--samples]
 
 With a folder, its HTML pages take the place of made-up ones, on 1,000 hosts by default; all their
-links lead to one another. --tls: by TLS 1.3, with a certificate for each host. --latency: a network
-namespace is entered in which each packet takes so long, and one in a thousand is lost. --samples:
+links lead to one another. --tls: by TLS 1.3, with a certificate for each host. --latency: a round
+trip takes so long, and one packet in a thousand is lost (`distance`; root may do that). --samples:
 minutch crawls once more, under perf, which says where its CPU goes.
 
 nginx (or, where that is missing, a server of ours) has the pages on loopback addresses; its CPU is
@@ -22,16 +22,13 @@ a line of JSON; exit code 1 if a crawler failed.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -39,7 +36,7 @@ from statistics import median
 from typing import Final
 
 from tests.benchmarks.broad.tables import number, table
-from tests.benchmarks.crawls import samples
+from tests.benchmarks.crawls import distance, samples
 from tests.benchmarks.crawls.crawlers import CRAWLERS, Crawler, NotHere, Work, measure, steps
 from tests.benchmarks.crawls.web import RealWeb, Web
 from tests.benchmarks.measure import Failed, cpu_of
@@ -49,8 +46,6 @@ MOST_CPU: Final = 0.8
 """ms of CPU a page that minutch's whole cycle is to take at most."""
 LEAST_RATE: Final = 1300.0
 """Pages a second that it is to have on two cores."""
-_NEW_NETWORK: Final = 0x40000000
-"""CLONE_NEWNET of unshare(2)."""
 
 
 @dataclass(frozen=True)
@@ -218,22 +213,6 @@ def where(program: Path, work: Work) -> str:
     return samples.report(samples.shares(work.samples), cost.cpu_seconds, pages)
 
 
-def slowed(latency: float) -> str:
-    """Enters a network of this process's own, where each packet takes `latency` ms, half of a round
-    trip's; returns why that can't be done here.
-    """
-    netem = f"tc qdisc add dev lo root netem delay {latency / 2:g}ms loss 0.1% limit 100000"
-    libc = ctypes.CDLL(None, use_errno=True)  # os.unshare came with Python 3.12
-    if libc.unshare(_NEW_NETWORK):
-        return os.strerror(ctypes.get_errno())
-    for words in ("ip link set lo up", netem):
-        try:
-            subprocess.run(words.split(), check=True, capture_output=True, text=True)
-        except (OSError, subprocess.SubprocessError) as exc:
-            return f"{words}: {(getattr(exc, 'stderr', None) or str(exc)).strip()}"
-    return ""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0915 - a line an option
     """The command."""
     parser = argparse.ArgumentParser(
@@ -255,8 +234,10 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0915 - a li
     with _folder(given.keep) as folder:
         chosen = [crawler for crawler in CRAWLERS if crawler.name in given.only]
         programs, missing = built(chosen, folder / "tools")
-        if given.latency and (reason := slowed(given.latency)):
-            print(f"- no latency here: {reason}")
+        try:
+            far = distance.enter_servers() if given.latency else None
+        except Failed as exc:
+            print(f"- no latency here: {exc}")
             return 0
         web = web_of(given.pages, given.hosts, "https" if given.tls else "http")
         shutil.rmtree(folder / "site", ignore_errors=True)
@@ -267,7 +248,10 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0915 - a li
             made, trusted = certificates(
                 map(web.address, range(web.hosts)), folder / "certificates"
             )
-        with serving(web.bodies(), folder / "site", web.port, made) as server:
+        with (
+            serving(web.bodies(), folder / "site", web.port, made) as server,
+            nullcontext() if far is None else distance.enter_clients(far, given.latency / 2000),
+        ):
             work = partial(Work, seed=web.url(0), trusted=trusted)
             for crawler, program in programs.items():
                 if crawler.name == "minutch":  # its modules are compiled once, as if installed
