@@ -182,6 +182,10 @@ class Metadata(dict[str, list[str]], Writable):
             for value in values:
                 out.write_text(value)
 
+    def as_read(self) -> dict[str, list[str]]:
+        """Returns the values in the order in which they will be read of what `write` writes."""
+        return {name: values for name, _ in _layout(self) if (values := self[name])}
+
     def to_string(self, separator: str = " ", key_value_separator: str = "=") -> str:
         """Metadata.toString(separator, keyValueSeparator)."""
         return separator.join(

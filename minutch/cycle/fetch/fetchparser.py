@@ -10,25 +10,30 @@ A page that the worker can't bring to an end (parser.timeout, parser.worker.memo
 a failed parse with the reason; a fresh worker takes the others. A worker that does not get on does
 not count among those at work.
 
-    item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
+    item = [fetch time (ms), URL, base URL, type, metadata, content]      what a worker is given
+           [fetch time (ms), Content as it is stored]                     with texts not in UTF-8
+
+Items are MessagePack, read in a seventh of the time that a stored Content takes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import struct
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.pageparser import EventValue, PageParser, ParsedPage, ParseTask, ReadPage
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
 from minutch.errors import ParseError
 from minutch.processes import may_fork
+from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
 from minutch.work.tables.parallel import workers
@@ -101,13 +106,13 @@ class FetchParser:
     def _is_full(self) -> bool:
         return len(self._waiting) >= BATCH or self._waiting_bytes >= BATCH_BYTES
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        """Returns the records of a page that was fetched at `fetch_time`, from its serialized
-        Content. Raises ParseError if no worker can be had.
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
+        """Returns the records of a page that was fetched at `fetch_time`. Raises ParseError if no
+        worker can be had.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[ParsedPage] = loop.create_future()
-        item = pack_page(stored, fetch_time)
+        item = pack_page(content, fetch_time)
         self._waiting.append((item, future))
         self._waiting_bytes += len(item)
         self._pages += 1
@@ -237,12 +242,13 @@ def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> No
             future.set_exception(ParseError(f"no parse: {type(error).__name__}: {error}"))
 
 
-_HEAD: Final = struct.Struct(">q")
-
-
-def pack_page(stored: bytes, fetch_time: int) -> bytes:
-    """Packs a page to be sent to a worker."""
-    return _HEAD.pack(fetch_time) + stored
+def pack_page(content: Content, fetch_time: int) -> bytes:
+    """Packs a page to be sent to a worker, which sees it as it will be read of the segment."""
+    page = content.url, content.base, content.content_type, content.metadata.as_read()
+    try:
+        return msgspec.msgpack.encode((fetch_time, *page, content.content))
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode((fetch_time, content.to_bytes()))
 
 
 class StepParseTask(ParseTask):
@@ -252,9 +258,12 @@ class StepParseTask(ParseTask):
         super().__init__(make_parser())
 
     def _page(self, item: bytes) -> ReadPage:
-        """The page, which the fetch itself has just serialized."""
-        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
-        return ReadPage(content, *_HEAD.unpack_from(item))
+        """The page, which the fetch itself has just packed."""
+        time, first, *others = msgspec.msgpack.decode(item)
+        if not others:
+            return ReadPage(Content.from_bytes(first), time)
+        base, content_type, metadata, data = others
+        return ReadPage(Content(first, base, data, content_type, Metadata(metadata)), time)
 
 
 class FetchParseTask(StepParseTask):

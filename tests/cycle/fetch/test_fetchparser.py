@@ -12,11 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch import fetchparser
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.fetchparser import FetchParser, FetchParseTask, pack_page
+from minutch.cycle.fetch.fetchparser import (
+    FetchParser,
+    FetchParseTask,
+    StepParseTask,
+    pack_page,
+)
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.segment.store import Segment
@@ -356,9 +363,32 @@ def fetch_parser(conf: Configuration, settings: FetchSettings | None = None) -> 
     )
 
 
-def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
+def fetched_page(url: str, body: bytes) -> tuple[Content, int]:
     metadata = Metadata.of({FETCH_STATUS_KEY: str(STATUS_FETCH_SUCCESS)})
-    return Content(url, url, body, "text/html", metadata).to_bytes(), 5
+    return Content(url, url, body, "text/html", metadata), 5
+
+
+TEXTS = st.text(max_size=200) | st.text(st.characters(exclude_categories=()), max_size=5)
+PAGES = st.builds(
+    Content,
+    url=TEXTS,
+    base=TEXTS,
+    content=st.binary(),
+    content_type=TEXTS,
+    metadata=st.dictionaries(TEXTS, st.lists(TEXTS, max_size=3), max_size=20).map(Metadata),
+)
+
+
+@given(content=PAGES, time=st.integers(-(2**63), 2**63 - 1))
+def test_a_worker_sees_a_page_as_it_will_be_read_of_the_segment(
+    content: Content, time: int
+) -> None:
+    task = StepParseTask(lambda: None)  # type: ignore[arg-type, return-value]
+    page = task._page(pack_page(content, time))
+    stored = Content.from_bytes(content.to_bytes())
+    assert (page.time, page.content) == (time, stored)
+    assert [*page.content.metadata.items()] == [*stored.metadata.items()]  # in this order
+    assert type(page.content.metadata) is type(stored.metadata)
 
 
 def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:

@@ -630,10 +630,8 @@ class Refreshing:
     def __init__(self, seconds: str) -> None:
         self.status = ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://b/next", seconds])
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        return ParsedPage(
-            status=self.status if "//a/" in Content.from_bytes(stored).url else ParseStatus(SUCCESS)
-        )
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
+        return ParsedPage(status=self.status if "//a/" in content.url else ParseStatus(SUCCESS))
 
     def hurry(self) -> None:
         pass
@@ -653,7 +651,7 @@ class Parsing:
 
     pages = 0
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
         return ParsedPage(status=ParseStatus(SUCCESS))
 
     def hurry(self) -> None:
@@ -675,11 +673,11 @@ class Slow(Parsing):
     def pages(self) -> int:  # type: ignore[override]
         return 0 if self._full else self.waiting
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
         self.waiting += 1
         await self._all.wait()
         self.waiting -= 1
-        return await super().parse(stored, fetch_time)
+        return await super().parse(content, fetch_time)
 
 
 async def test_a_page_that_is_parsed_takes_no_place(bench: Bench) -> None:
@@ -703,7 +701,7 @@ class Gathering(Slow):
         self.told: list[int] = []
         self._hurried = asyncio.Event()
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
         self.waiting += 1
         await self._hurried.wait()
         self.waiting -= 1

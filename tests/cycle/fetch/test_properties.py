@@ -77,8 +77,8 @@ class Linking:
     def __init__(self, links: Callable[[str], list[str]]) -> None:
         self._links = links
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        url = Content.from_bytes(stored).url
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
+        url = content.url
         return ParsedPage(status=ParseStatus(SUCCESS), outlinks=[(url, self._links(url))])
 
     def hurry(self) -> None:

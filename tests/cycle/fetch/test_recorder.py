@@ -164,7 +164,7 @@ class Parser:
     def __init__(self, page: ParsedPage) -> None:
         self.page = page
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
         return self.page
 
     def hurry(self) -> None:

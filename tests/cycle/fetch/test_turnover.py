@@ -116,11 +116,11 @@ class Web:
 
     pages = 0
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
         self.pages += 1
         await asyncio.sleep(self.seconds)
         self.pages -= 1
-        url = Content.from_bytes(stored).url
+        url = content.url
         return ParsedPage(outlinks=[(url, self.links[url])])
 
     def hurry(self) -> None:

@@ -70,10 +70,8 @@ class LivePageParser(Protocol):
         """Pages that are being parsed, and take no place of the fetch meanwhile."""
         ...
 
-    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
-        """Returns the records of a page, by its serialized Content; without a status if nothing
-        could parse it.
-        """
+    async def parse(self, content: Content, fetch_time: int) -> ParsedPage:
+        """Returns the records of a page; without a status if nothing could parse it."""
         ...
 
     def hurry(self) -> None:
@@ -116,8 +114,9 @@ class Recorder:
     def _page(self, frame: Frame, answer: FetchOutcome) -> None:
         self._begin(answer)
         self._sign(answer)
-        datum, content = answer.datum, answer.content
-        self._end(frame, answer, None if content is None else self._stored(content, datum.status))
+        if answer.content is not None:
+            _note_status(answer.content, answer.datum.status)
+        self._end(frame, answer)
 
     async def fetched(self, frame: Frame, answer: FetchOutcome) -> ParsedPage | None:
         """Records what a request gave, and keeps it for the WARC files, whatever it is. Returns
@@ -142,15 +141,14 @@ class Recorder:
         self._begin(answer)
         if self._settings.for_step:
             self._sign(answer)
-        stored = self._stored(content, answer.fetch_status)
-        parsed = await self._parser.parse(stored, answer.time)
+        _note_status(content, answer.fetch_status)
+        parsed = await self._parser.parse(content, answer.time)
         if parsed.signature is not None:
             datum.signature = parsed.signature
-        if parsed.failed:  # rare, so the page is serialized again then
+        if parsed.failed:
             datum.status = status.STATUS_PARSE_FAILED
             content.metadata[FETCH_STATUS_KEY][-1] = str(datum.status)
-            stored = content.to_bytes()
-        self._end(frame, answer, stored)
+        self._end(frame, answer)
         frame.add(Part.PARSE, answer.url, parsed.to_bytes())
         for _, data in parsed.events:
             data["score"] = datum.score
@@ -198,18 +196,11 @@ class Recorder:
         if self._parser is not None:
             self._parser.hurry()
 
-    @staticmethod
-    def _stored(content: Content, fetch_status: int) -> bytes:
-        """The content as it is stored and parsed, with its fetch status."""
-        # add, not set, as in FetcherThread.output.
-        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
-        return content.to_bytes()
-
-    def _end(self, frame: Frame, answer: FetchOutcome, stored: bytes | None) -> None:
+    def _end(self, frame: Frame, answer: FetchOutcome) -> None:
         """Writes datum and content down."""
         frame.add(Part.FETCH, answer.url, answer.datum.to_bytes())
-        if stored is not None and self._settings.store_content:
-            frame.add(Part.CONTENT, answer.url, stored)
+        if answer.content is not None and self._settings.store_content:
+            frame.add(Part.CONTENT, answer.url, answer.content.to_bytes())
 
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
         """Records a redirect's target that is left for a later round."""
@@ -254,6 +245,11 @@ class Recorder:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
         if self._settings.warc is not None:
             frame.captures += file_captures(contents, self._date(now))
+
+
+def _note_status(content: Content, fetch_status: int) -> None:
+    # add, not set, as in FetcherThread.output.
+    content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
 
 
 # -- captures --------------------------------------------------------------------------------------
