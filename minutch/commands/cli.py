@@ -22,6 +22,7 @@ line `hint: …`, at the end of the output.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Else a program calls, and its own argv says nothing of how minutch is run.
     if argv is None:
         processwide.change(program=_typed(os.environ))
+        # Python looks through all objects after every 700 new ones, and imports make 100,000.
+        gc.set_threshold(10_000)
     words = list(sys.argv[1:] if argv is None else argv)
     verbose = "-v" in words[:2]
     if verbose:
