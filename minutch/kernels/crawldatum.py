@@ -69,50 +69,38 @@ class Numbers(NamedTuple):
 
 
 @inner
-def decode_rows(
-    buf: U8,
-    at: I64,
-    length: I32,
-    count: Int,
-    row: Int,
-    optional: Bool,
-    columns: Columns,
-) -> Bool:
+def decode_rows(buf: U8, at: I64, length: I32, count: Int, row: Int, columns: Columns) -> Bool:
     """Fill rows from `row` on from the first `count` values; see `decode`."""
     for k in range(count):
         i = row + k
         p = at[k]
         size = length[k]
-        empty = optional and size == 0
-        if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):  # CrawlDatum.CUR_VERSION
+        if size < FIXED_SIZE + 1 or buf[p] != 7:  # CrawlDatum.CUR_VERSION
             return False
         if len(columns.status):
-            columns.status[i] = 0 if empty else buf[p + 1]
+            columns.status[i] = buf[p + 1]
         if len(columns.fetch_time):
-            columns.fetch_time[i] = 0 if empty else long_at(buf, p + 2)
+            columns.fetch_time[i] = long_at(buf, p + 2)
         if len(columns.retries):
-            columns.retries[i] = 0 if empty else int8(buf[p + 10])
+            columns.retries[i] = int8(buf[p + 10])
         if len(columns.interval):
-            columns.interval[i] = 0 if empty else int_at(buf, p + 11)
+            columns.interval[i] = int_at(buf, p + 11)
         if len(columns.score_bits):
-            columns.score_bits[i] = 0 if empty else int_at(buf, p + 15)
+            columns.score_bits[i] = int_at(buf, p + 15)
         if len(columns.modified_time):
-            columns.modified_time[i] = 0 if empty else long_at(buf, p + 19)
+            columns.modified_time[i] = long_at(buf, p + 19)
         if len(columns.signature_at) or len(columns.metadata_at):
-            signature, entries = int64(0), int64(0)
-            flag = int64(FIXED_SIZE)
-            if not empty:
-                # CrawlDatum.readFields takes a length of 0 or less as none.
-                signature = max(int64(int8(buf[p + 27])), int64(0))
-                flag = FIXED_SIZE + signature
-                if size <= flag:
+            # CrawlDatum.readFields takes a length of 0 or less as none.
+            signature = max(int64(int8(buf[p + 27])), int64(0))
+            entries, flag = int64(0), FIXED_SIZE + signature
+            if size <= flag:
+                return False
+            if buf[p + flag]:  # a boolean: metadata follow
+                entries = map_size(buf, p + flag + 1, p + size)
+                if entries < 0:
                     return False
-                if buf[p + flag]:  # a boolean: metadata follow
-                    entries = map_size(buf, p + flag + 1, p + size)
-                    if entries < 0:
-                        return False
-                elif size != flag + 1:  # bytes that nobody reads
-                    return False
+            elif size != flag + 1:  # bytes that nobody reads
+                return False
             if len(columns.signature_at):
                 columns.signature_at[i] = p + FIXED_SIZE
                 columns.signature_len[i] = signature
@@ -123,28 +111,11 @@ def decode_rows(
 
 
 @kernel
-def decode(
-    buf: U8,
-    at: I64,
-    length: I32,
-    optional: Bool,
-    columns: Columns,
-) -> Bool:
+def decode(buf: U8, at: I64, length: I32, columns: Columns) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a
     plain version 7.
-
-    Where values are `optional`, one without a byte gives
-    zeros.
     """
-    return decode_rows(
-        buf,
-        at,
-        length,
-        len(at),
-        0,
-        optional,
-        columns,
-    )
+    return decode_rows(buf, at, length, len(at), 0, columns)
 
 
 @kernel
@@ -175,15 +146,7 @@ def scan(
         # A full batch may not be all that lies before `good`.
         while count == AT_A_TIME:
             count, at = records(stretch, at, min(good, end), int64(0), places)
-            if count < 0 or not decode_rows(
-                stretch.data,
-                value_at,
-                value_len,
-                count,
-                row,
-                False,
-                columns,
-            ):
+            if count < 0 or not decode_rows(stretch.data, value_at, value_len, count, row, columns):
                 return -1
             if len(key_at):
                 for k in range(count):

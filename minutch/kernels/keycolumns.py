@@ -25,6 +25,7 @@ from minutch.kernels.native import (
     U8,
     U32,
     U64,
+    Bool,
     Int,
     StringColumn,
     Views,
@@ -84,6 +85,22 @@ def number(
             numbers[i] = count
             count += 1
     return count
+
+
+@kernel
+def repeats(views: Views, addresses: U64) -> Bool:
+    """Tell whether a string is the same as the one before it."""
+    for i in range(1, len(views)):
+        size = int64(views[i, 0])
+        if size != int64(views[i - 1, 0]):
+            continue
+        here, last = string_at(views, addresses, i), string_at(views, addresses, i - 1)
+        # Neighbours of a sorted column differ at their ends, mostly.
+        if size >= 8 and load64(here + size - 8) != load64(last + size - 8):
+            continue
+        if compare(here, size, last, size) == 0:
+            return True
+    return False
 
 
 @kernel

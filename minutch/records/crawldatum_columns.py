@@ -173,14 +173,10 @@ def decode_fields(batch: Batch, names: Collection[str]) -> CrawlDatumFields:
     return decode_fields(_current(batch), names) if found is None else found
 
 
-def decode_field_values(
-    batch: Batch, names: Collection[str], *, optional: bool = False
-) -> CrawlDatumFields | None:
-    """Returns the same if all are of version 7, else None. If `optional`, a value without a byte
-    gives zeros and nulls.
-    """
+def decode_field_values(batch: Batch, names: Collection[str]) -> CrawlDatumFields | None:
+    """Returns the same if all are of version 7, else None."""
     found = CrawlDatumFields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
-    if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, found.columns):
+    if not kernels.decode(batch.values, batch.value_at, batch.value_len, found.columns):
         return None
     return found._replace(key_places=(batch.key_at, batch.key_len))
 
@@ -254,12 +250,10 @@ def scan_packed(stretch: Stretch) -> pl.DataFrame | None:
     )
 
 
-def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
-    """Returns the columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls
-    where there is no byte.
-    """
+def decode_values(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
+    """Returns the columns of CRAWLDB_SCHEMA without `key`, of records of version 7."""
     batch = Batch(values, at, length, values, at, length)
-    fields = decode_field_values(batch, FIELDS, optional=True)
+    fields = decode_field_values(batch, FIELDS)
     assert fields is not None, "records that were decoded or encoded before"
     return [*map(fields.column, FIELDS)]
 

@@ -211,13 +211,15 @@ def _transit_fetched(
 ) -> list[tuple[Ints, pl.DataFrame]]:
     """Returns the new entries of fetched URLs, one table per transition."""
     pages = updates.fetched_pages(urls, old)
-    kinds = pages.new["status"]
-    _check_statuses(pages.new)  # before anything is decided
+    kinds = pages.new["status"].to_numpy()
+    _check_statuses(pages.new, kinds)  # before anything is decided
     parts = []
     for step, codes in _STEPS.items():
-        mask = kinds.is_in(codes)
+        mask = np.isin(kinds, codes)
         if mask.any():
-            parts.append((urls[mask.to_numpy()], step(pages.filter(mask), settings, now)))
+            # Pages are often all of a kind; Polars would copy them.
+            mine = pages if mask.all() else pages.filter(pl.Series(mask))
+            parts.append((urls[mask], step(mine, settings, now)))
     return parts
 
 
@@ -317,12 +319,10 @@ _STEPS: Final[dict[Callable[[FetchRecords, UpdateSettings, int], pl.DataFrame], 
 """Transition -> the statuses of the fetch that it applies to."""
 
 
-def _check_statuses(new: pl.DataFrame) -> None:
-    unknown = new.filter(
-        ~pl.col("status").is_in([code for codes in _STEPS.values() for code in codes])
-    )
-    if len(unknown):
-        url, code = unknown.select("key", "status").row(0)
+def _check_statuses(new: pl.DataFrame, kinds: Codes) -> None:
+    unknown = ~np.isin(kinds, [code for codes in _STEPS.values() for code in codes])
+    if unknown.any():
+        url, code = new.select("key", "status").row(int(unknown.argmax()))
         raise FormatError(
             f"status of a fetch that no Nutch writes, in a segment's entry for {decode_text(url)}",
             found=code,

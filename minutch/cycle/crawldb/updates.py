@@ -20,7 +20,7 @@ from minutch.cycle.crawldb.matching import Ints, Mask, by_score, first_of_each, 
 from minutch.kernels import keycolumns
 from minutch.records import crawldatum as status
 from minutch.work.tables.frame import sort_by_key
-from minutch.work.tables.recordfiles import take, unpack
+from minutch.work.tables.recordfiles import take
 
 Codes = NDArray[np.uint8]
 
@@ -90,21 +90,23 @@ class Updates:
 
     def fetched_pages(self, urls: Ints, old: pl.DataFrame) -> FetchRecords:
         """Returns the fetched URLs with these numbers, whose entries before were `old`."""
-        new = unpack(self.segment[self.row[urls]])
-        signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
+        count = len(urls)
+        kinds = status.STATUS_SIGNATURE, status.STATUS_PARSE_META
+        # Taken together: each time costs a millisecond, of a step's 60.
+        rows = [self.row[urls], *(self._last(kind)[urls] for kind in kinds)]
+        found = take(self.segment, np.concatenate(rows))
+        new, signature = found[:count], found["signature"][count : 2 * count]
         is_parsed = signature.is_not_null()
         # The parse's signature counts, else the fetch's.
         signature = signature.zip_with(is_parsed, new["signature"])
-        return FetchRecords(
-            new, old, signature, is_parsed, self._last(status.STATUS_PARSE_META, "metadata", urls)
-        )
+        return FetchRecords(new, old, signature, is_parsed, found["metadata"][2 * count :])
 
-    def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
-        """`column` of the last row of `kind` of each URL, null where there is none."""
+    def _last(self, kind: int) -> Ints:
+        """The last row of `kind` of each URL, -1 where there is none."""
         rows = last(np.flatnonzero(self._codes == kind), self.group)
         at = np.full(len(self.at), -1)
         at[self.group[rows]] = rows
-        return take(self.segment, at[urls])[column]
+        return at
 
 
 def _is_db(codes: Codes) -> Mask:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.kernels import sort
+from minutch.kernels import keycolumns, sort
 from minutch.kernels.arrow import MAX_BUFFER, from_series, to_series
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 
@@ -94,7 +94,7 @@ def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
 
 def has_repeats(keys: pl.Series) -> bool:
     """Returns True if a key occurs more than once in a sorted column."""
-    return bool((keys == keys.shift()).any())
+    return keycolumns.repeats(*from_series(keys).column)
 
 
 def first_out_of_order(keys: pl.Series) -> int:

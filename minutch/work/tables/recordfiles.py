@@ -38,7 +38,7 @@ from minutch.kernels import sort
 from minutch.kernels.arrow import from_series
 from minutch.records import crawldatum_columns, webgraph
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA
+from minutch.records.crawldatum_columns import PACKED_SCHEMA
 from minutch.records.links import LAYOUT_METADATA, Inlinks
 from minutch.records.links_columns import InlinksEncoder, LinkSets, decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
@@ -54,7 +54,6 @@ CRAWL_DATUM = CrawlDatum.class_name
 _STRETCH = 1 << 20
 """Bytes that are looked at, or not, when few records are looked for."""
 _KEPT = [name for name in PACKED_SCHEMA if name != "value"]
-_FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
 def scan(
@@ -108,28 +107,27 @@ def pack(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def unpack(table: pl.DataFrame) -> pl.DataFrame:
-    """Unpacks a table to CRAWLDB_SCHEMA; rows without a value are null."""
+    """Unpacks a table to CRAWLDB_SCHEMA."""
     values = from_series(table["value"])
     every = np.arange(len(table), dtype=np.uint32)
     out = np.empty(int(values.views[:, 0].sum(dtype=np.int64)), np.uint8)
     at, length = np.empty(len(table), np.int64), np.empty(len(table), np.int32)
     # Values one after the other, as a kernel decodes them from a buffer.
     sort.pack(values.views, values.addresses, every, out, at, length)
-    frame = pl.DataFrame([table["key"], *crawldatum_columns.decode_optional(out, at, length)])
-    if not table["value"].null_count():
-        return frame
-    there = table["value"].is_not_null()
-    # Rows without a value were decoded as something: null is what they are.
-    return frame.with_columns(pl.when(there).then(pl.col(*_FIELDS)))
+    return pl.DataFrame([table["key"], *crawldatum_columns.decode_values(out, at, length)])
 
 
 def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
     """Returns the rows of a packed table at positions `at`, unpacked; all null for -1."""
-    positions = pl.Series(at)
-    if len(at) and at.min() < 0:
-        # gather takes null for a row of nulls.
-        positions = positions.set(positions < 0, None)
-    return unpack(table.select(pl.col("key", "value").gather(pl.lit(positions))))
+    is_there = at >= 0
+    has_all = bool(is_there.all())
+    rows = pl.Series(at if has_all else at[is_there])
+    found = unpack(table.select(pl.col("key", "value").gather(pl.lit(rows))))
+    if has_all:
+        return found
+    # gather takes null for a row of nulls.
+    own = pl.Series(np.cumsum(is_there) - 1).set(pl.Series(~is_there), None)
+    return found.select(pl.all().gather(pl.lit(own)))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,10 @@ def test_match(some: list[bytes], known: set[bytes]) -> None:
     assert found.before.tolist() == [sum(other < key for other in table) for key in distinct]
 
 
-@given(st.lists(keys, max_size=6))
+LONG = [b"http://host.example.org/a/long/path/%d" % i for i in range(9, 12)]
+
+
+@given(st.lists(keys | st.sampled_from(LONG), max_size=6))
 def test_repeats(some: list[bytes]) -> None:
     assert has_repeats(column(sorted(some))) == (len(set(some)) < len(some))
 

@@ -98,6 +98,8 @@ def test_rows_are_taken_by_position(tmp_path: Path) -> None:
         CRAWLDB_SCHEMA
     )
     assert none.schema == CRAWLDB_SCHEMA and none.is_empty()
+    nothing = take(packed, np.array([-1, -1]))
+    assert nothing.schema == CRAWLDB_SCHEMA and nothing["status"].null_count() == 2
 
 
 def patched(entries: Records, directory: Path, random: Random) -> tuple[Patched, pl.DataFrame]:
