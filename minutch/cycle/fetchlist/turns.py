@@ -27,8 +27,10 @@ from minutch.errors import PluginError
 from minutch.job import Counters
 from minutch.work.engine.interface import TableNumber
 
-_ROW: Final = 80
-"""Bytes of memory, about, for an entry while those that are held are sorted."""
+_ROW: Final = 96
+"""Bytes of memory, about, for an entry while those that are held are sorted, and what of the tables
+that are being read is not its own.
+"""
 _LAST: Final = (1 << 64) - 1
 _FULL: Final = 0.75
 """The share of the room that may be taken when those over the limit are gone."""
@@ -106,30 +108,30 @@ class HostTurns:
         owners = rows["owner"].to_numpy()
         starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])
         lengths = np.diff(np.append(starts, len(owners)))
-        turns = np.arange(len(owners)) - np.repeat(starts, lengths)
-        return rows.with_columns(self.selection.limits_of(rows), turn=pl.Series(turns))
+        turns = np.arange(len(owners), dtype=np.uint32)
+        turns -= np.repeat(starts.astype(np.uint32), lengths)
+        return rows.with_columns(
+            self.selection.limits_of(rows), turn=pl.Series(turns).cast(pl.Int64)
+        )
 
     def close(self, counters: Counters) -> None:
         """Decides who gets a place. `counters` gets the owners that have too many entries."""
         if not self._held:  # nothing was added
             return
-        rows = self._in_turn().join(self.selection.listed, on="owner", how="left")
-        rows = rows.with_columns(select.with_listed())
+        rows = self._in_turn()
+        if len(self.selection.listed):
+            rows = rows.join(self.selection.listed, on="owner", how="left")
+            rows = rows.with_columns(select.with_listed()).drop("listed")
+        # those of equal rank may be in different segments, as the bytes of their URLs say
+        same = [pl.col(name) == pl.col(name).shift() for name in ("owner", "rank")]
+        # A number for each run of equal owner and rank.
+        tie = pl.all_horizontal(same).not_().fill_null(True).cum_sum().cast(pl.UInt32)
+        rows = rows.with_columns(tie=tie).drop("owner", "rank")
         segment, is_first = select.of_turn(self.selection.segments)
         overfull = int(rows.select(is_first.sum()).item())
         if overfull:
             counters.add(select.HOSTS_OVER_LIMIT, overfull)
-        # those of equal rank may be in different segments, as the bytes of their URLs say
-        same = [pl.col(name) == pl.col(name).shift() for name in ("owner", "rank")]
-        rows = rows.select(
-            "table",
-            "row",
-            "limit",
-            "turn",
-            segment.cast(pl.Int32).alias("segment"),
-            # A number for each run of equal owner and rank.
-            tie=pl.all_horizontal(same).not_().fill_null(True).cum_sum().cast(pl.UInt32),
-        )
+        rows = rows.with_columns(segment.cast(pl.Int32).alias("segment"))
         ties = rows.filter(~(pl.col("tie").is_first_distinct() & pl.col("tie").is_last_distinct()))
         ties = ties.group_by("tie").agg(pl.col("segment").n_unique(), first=pl.col("turn").min())
         # Where all of a tie are in one segment, their order does not matter.
