@@ -105,6 +105,35 @@ def _storer(bits: int) -> Any:
     return intrinsic(store)
 
 
+def _of_16(comparison: str) -> Any:
+    def compare(typingctx: Any, address: Any, byte: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            byte = ir.IntType(8)
+            kind = ir.VectorType(byte, 16)
+            vector = builder.load(builder.inttoptr(args[0], kind.as_pointer()))
+            vector.align = 1
+            first = builder.insert_element(
+                ir.Constant(kind, ir.Undefined),
+                builder.trunc(args[1], byte),
+                ir.Constant(ir.IntType(32), 0),
+            )
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), 16), None)
+            same = builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
+            found = builder.icmp_unsigned(comparison, vector, same)
+            return builder.zext(builder.bitcast(found, ir.IntType(16)), _WORD)
+
+        return types.uint64(types.int64, types.int64), codegen
+
+    return intrinsic(compare)
+
+
+def _trailing_zeros(typingctx: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen
+
+
 def _scratch(element: Any) -> Any:
     def scratch(typingctx: Any, size: Any) -> Any:
         if not isinstance(size, types.IntegerLiteral):
@@ -137,6 +166,9 @@ PRIMITIVES: dict[str, Any] = {
     "copy_bytes": intrinsic(_copy_bytes),
     "prefetch": intrinsic(_prefetch),
     "folded_product": intrinsic(_folded_product),
+    "equal_of_16": _of_16("=="),
+    "least_of_16": _of_16(">="),
+    "trailing_zeros": intrinsic(_trailing_zeros),
     "load8": _loader(8),
     "load32": _loader(32),
     "load64": _loader(64),

@@ -107,6 +107,26 @@ def store64(address: Int, value: Int | Word) -> None:
 
 
 @primitive
+def equal_of_16(address: Int, byte: Int) -> Word:
+    """A bit for each of the 16 bytes at an address that is this one; the lowest for the first."""
+    data = ctypes.string_at(int(address), 16)
+    return uint64(sum(1 << place for place, own in enumerate(data) if own == byte))
+
+
+@primitive
+def least_of_16(address: Int, byte: Int) -> Word:
+    """The same of those that are this one or more."""
+    data = ctypes.string_at(int(address), 16)
+    return uint64(sum(1 << place for place, own in enumerate(data) if own >= byte))
+
+
+@primitive
+def trailing_zeros(word: Word) -> Int:
+    """The place of the lowest bit that is set; there has to be one."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+@primitive
 def scratch32(size: Int) -> I32:
     """Zeros on the stack, which go with the kernel that asks for them; `size` is a constant."""
     return np.zeros(int(size), np.int32)
@@ -139,7 +159,6 @@ def prefetch_all(address: Int, size: Int) -> None:
 
 # The top bit of each byte: none is set in ASCII.
 HIGH_BITS = uint64(0x8080808080808080)
-_PLACES = uint64(0x0001020304050607)
 
 
 @inlined
@@ -147,9 +166,31 @@ def first_marked(word: Word) -> Int:
     """The number of the first byte in memory of which a word has the high bit; there has
     to be one.
     """
-    # The lowest bit is 8k + 7: the product moves byte 7 - k of _PLACES, which is k, to the top.
-    lowest = word & (~word + uint64(1))
-    return int64((lowest >> uint64(7)) * _PLACES >> uint64(56))
+    return trailing_zeros(word) >> 3
+
+
+@inlined
+def next_byte(start: Int, end: Int, byte: Int) -> Int:
+    """The address from `start` on where a byte comes next; `end` if it does not before that."""
+    while start + 16 <= end:
+        found = equal_of_16(start, byte)
+        if found != 0:
+            return start + trailing_zeros(found)
+        start += 16
+    while start < end and load8(start) != byte:
+        start += 1
+    return start
+
+
+@inlined
+def far_next_byte(start: Int, end: Int, byte: Int) -> Int:
+    """The same of a byte that is rare, of 64 at a time."""
+    while start + 64 <= end:
+        found = equal_of_16(start, byte) | equal_of_16(start + 16, byte)
+        if found | equal_of_16(start + 32, byte) | equal_of_16(start + 48, byte) != 0:
+            break
+        start += 64
+    return next_byte(start, end, byte)
 
 
 @inlined

@@ -7,7 +7,17 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.hash import string_hash
-from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load64, store8, store64
+from minutch.kernels.memory import (
+    HIGH_BITS,
+    far_next_byte,
+    least_of_16,
+    load8,
+    load64,
+    next_byte,
+    store8,
+    store64,
+    trailing_zeros,
+)
 from minutch.kernels.native import (
     I64,
     U8,
@@ -125,32 +135,15 @@ def stands(data: U8, at: Int, word: U8) -> Bool:
 @inlined
 def next_of(data: U8, at: Int, byte: Int) -> Int:
     """Find where a byte comes next, from `at` on; the size of the data if it does not."""
-    size, pattern = data.size, uint64(byte) * _ONES
-    while at + 8 <= size:
-        word = load64(data.ctypes.data + at) ^ pattern
-        # Marks zero bytes; false marks can only follow a true one.
-        found = (word - _ONES) & ~word & HIGH_BITS
-        if found != 0:
-            return at + first_marked(found)
-        at += 8
-    while at < size and data[at] != byte:
-        at += 1
-    return at
+    start, size = int64(data.ctypes.data), int64(data.size)
+    return next_byte(start + at, start + size, byte) - start
 
 
 @inlined
 def far_next_of(data: U8, at: Int, byte: Int) -> Int:
-    """Find the same of a byte that is rare, 32 at a time."""
-    size, pattern = data.size, uint64(byte) * _ONES
-    while at + 32 <= size:
-        place = data.ctypes.data + at
-        a, b = load64(place) ^ pattern, load64(place + 8) ^ pattern
-        c, d = load64(place + 16) ^ pattern, load64(place + 24) ^ pattern
-        found = (a - _ONES) & ~a | (b - _ONES) & ~b | (c - _ONES) & ~c | (d - _ONES) & ~d
-        if found & HIGH_BITS != 0:
-            break
-        at += 32
-    return next_of(data, at, byte)
+    """Find the same of a byte that is rare."""
+    start, size = int64(data.ctypes.data), int64(data.size)
+    return far_next_byte(start + at, start + size, byte) - start
 
 
 @inlined
@@ -163,8 +156,12 @@ def is_utf8(data: U8) -> Bool:
     """Tell whether bytes are UTF-8 as Unicode 3.9 has it, table 3-7."""
     at, size = 0, data.size
     while at < size:
-        while at + 8 <= size and load64(data.ctypes.data + at) & HIGH_BITS == 0:
-            at += 8
+        while at + 16 <= size:
+            beyond = least_of_16(data.ctypes.data + at, 0x80)
+            if beyond != 0:
+                at += trailing_zeros(beyond)
+                break
+            at += 16
         if at == size:
             return True
         byte = int64(data[at])
@@ -248,12 +245,12 @@ def _after_tag(data: U8, at: Int) -> Int:
 def skip_comment(data: U8, at: Int) -> Int:
     """Find where a comment ends whose two dashes begin at `at`."""
     while at + 2 < data.size:
-        if data[at] == 45 and data[at + 1] == 45:
+        if data[at + 1] == 45:
             if data[at + 2] == 62:
                 return at + 3
             if data[at + 2] == 33 and at + 3 < data.size and data[at + 3] == 62:
                 return at + 4
-        at += 1
+        at = next_of(data, at + 1, 45)
     return data.size
 
 
@@ -328,7 +325,7 @@ def _find_word(data: U8, at: Int, end: Int, word: U8, rare: Int) -> Int:
     """
     at += rare
     while True:
-        at = next_of(data, at, word[rare])
+        at = far_next_of(data, at, int64(word[rare]))
         start = at - rare
         if start + word.size > min(end, int64(data.size)):
             return -1
@@ -406,11 +403,7 @@ def bag_of_words(text: U8, size: Int, seed: Int) -> Int:
     found, start = uint64(0), int64(text.ctypes.data)
     end = start + size
     while start < end:
-        stop = start
-        while stop + 8 <= end and marks_of_byte(load64(stop), 32) == 0:
-            stop += 8
-        while stop < end and load8(stop) != 32:
-            stop += 1
+        stop = next_byte(start, end, 32)
         found += string_hash(start, stop - start, seed)
         start = stop + 1
     return int64(found)

@@ -6,7 +6,14 @@ from enum import IntEnum
 
 import numpy as np
 
-from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load64
+from minutch.kernels.memory import (
+    HIGH_BITS,
+    equal_of_16,
+    first_marked,
+    load8,
+    load64,
+    trailing_zeros,
+)
 from minutch.kernels.native import U8, Bool, Int, Word, inlined, inner, int64, kernel, uint64
 from minutch.kernels.scan import lower, marks_from, marks_of_byte, next_of, stands
 
@@ -195,23 +202,41 @@ def _has(data: U8, at: Int, end: Int, word: U8) -> Bool:
     return False
 
 
+_FIRST = np.zeros(256, np.bool_)
+"""The first letters of what is asked for."""
+_FIRST[np.frombuffer(b"!bBfFmM", np.uint8)] = True
+
+
+@inner
+def _mark_at(data: U8, name: Int) -> Int:
+    """What markup has by the tag whose name begins there."""
+    if stands(data, name, _META):
+        return REFRESH if _has(data, name, next_of(data, name, 60), _REFRESH) else 0
+    if stands(data, name, _CONDITION):
+        return CONDITION
+    if stands(data, name, _FRAME):
+        return FRAME
+    return BASE if stands(data, name, _BASE) else 0
+
+
 @kernel
 def marks_of(data: U8) -> Int:
     """Tell what markup may have, by its tags: each goes up to the next `<`."""
-    found, size = 0, int64(data.size)
-    at = next_of(data, 0, 60)
-    while at < size:
-        end = next_of(data, at + 1, 60)
-        name = at + 1
-        first = lower(data[name]) if name < end else 0
-        if first == 109 and stands(data, name, _META):
-            if _has(data, name, end, _REFRESH):
-                found |= REFRESH
-        elif first == 33 and stands(data, name, _CONDITION):
-            found |= CONDITION
-        elif first == 102 and stands(data, name, _FRAME):
-            found |= FRAME
-        elif first == 98 and stands(data, name, _BASE):
-            found |= BASE
-        at = end
+    found, at, start, size = 0, int64(0), int64(data.ctypes.data), int64(data.size)
+    while at + 17 <= size:
+        marked = equal_of_16(start + at, 60)
+        if marked != 0:
+            # Few tags are left: a processor guesses wrong at how many there are of 16 bytes.
+            names = start + at + 1
+            first = equal_of_16(names, 109) | equal_of_16(names, 77) | equal_of_16(names, 33)
+            first |= equal_of_16(names, 98) | equal_of_16(names, 66)
+            marked &= first | equal_of_16(names, 102) | equal_of_16(names, 70)
+            while marked != 0:
+                found |= _mark_at(data, at + trailing_zeros(marked) + 1)
+                marked &= marked - uint64(1)
+        at += 16
+    while at + 1 < size:
+        if data[at] == 60 and _FIRST[data[at + 1]]:
+            found |= _mark_at(data, at + 1)
+        at += 1
     return found

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.html import is_blank_of_html
-from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load64
+from minutch.kernels.memory import equal_of_16, load8, load64, trailing_zeros
 from minutch.kernels.native import (
     I64,
     U8,
@@ -22,7 +22,7 @@ from minutch.kernels.native import (
     kernel,
     uint64,
 )
-from minutch.kernels.scan import blank_size, lower, next_of, stands
+from minutch.kernels.scan import blank_size, far_next_of, lower, next_of, stands
 
 
 @inner
@@ -76,6 +76,25 @@ _IMPORT, _URL = np.frombuffer(b"@import", np.uint8), np.frombuffer(b"url(", np.u
 
 
 @inner
+def _next_that_matters(data: U8, at: Int) -> Int:
+    """Where the next of these bytes is, but for a `u` without an `r` behind it."""
+    start, size = int64(data.ctypes.data), int64(data.size)
+    while at + 17 <= size:
+        place = start + at
+        names = equal_of_16(place, 117) | equal_of_16(place, 85)
+        if names != 0:
+            names &= equal_of_16(place + 1, 114) | equal_of_16(place + 1, 82)
+        found = equal_of_16(place, 47) | equal_of_16(place, 34) | equal_of_16(place, 39)
+        found |= equal_of_16(place, 64) | names
+        if found != 0:
+            return at + trailing_zeros(found)
+        at += 16
+    while at < size and not _MATTERS[data[at]]:
+        at += 1
+    return at
+
+
+@inner
 def candidate_at(data: Int, at: Int, size: Int) -> tuple[Int, Int, Int]:
     """The bounds of the URL in the candidate of a srcset that begins there, and where the next one
     does; the first is -1 if it is not plain ASCII with a whole width or density behind a blank.
@@ -110,16 +129,16 @@ def find_css_links(data: U8, place: I64, rows: I64Rows) -> Int:
     """
     at, size, count = int64(place[0]), int64(data.size), 0
     while at < size and count < rows.shape[0]:
-        while at < size and not _MATTERS[data[at]]:
-            at += 1
+        at = _next_that_matters(data, at)
         if at == size:
             break
         byte = lower(data[at])
         # A comment.
         if byte == 47 and at + 1 < size and data[at + 1] == 42:
             at += 2
-            while at < size and not (data[at] == 42 and at + 1 < size and data[at + 1] == 47):
-                at += 1
+            at = next_of(data, at, 42)
+            while at + 1 < size and data[at + 1] != 47:
+                at = next_of(data, at + 1, 42)
             at = min(at + 2, size)
             continue
         if byte == 34 or byte == 39:  # noqa: PLR1714 - for Numba
@@ -233,7 +252,7 @@ def find_urls(data: U8, place: I64, rows: I64Rows) -> Int:
     size, count = int64(data.size), 0
     at = int64(place[0])
     while True:
-        at = next_of(data, at, 58)
+        at = far_next_of(data, at, 58)
         if at + 2 >= size:
             place[0] = size
             return count
@@ -273,8 +292,6 @@ def find_urls(data: U8, place: I64, rows: I64Rows) -> Int:
         at = end + 1
 
 
-_ONES = uint64(0x0101010101010101)
-_DOUBLE, _SINGLE = uint64(0x2222222222222222), uint64(0x2727272727272727)
 MOST_BACKSLASHES: Final = 8
 """Before a quote that belong to it."""
 START, END, TEXT, TEXT_END, KIND, STRING_ROW = range(6)
@@ -286,15 +303,12 @@ ALONE, JOINED, ASK = range(3)
 
 @inlined
 def _next_quote(data: U8, at: Int) -> Int:
-    size = int64(data.size)
-    while at + 8 <= size:
-        word = load64(data.ctypes.data + at)
-        double, single = word ^ _DOUBLE, word ^ _SINGLE
-        # (v - 0x01…) & ~v & 0x80… marks zero bytes; false marks can only follow a true one.
-        found = ((double - _ONES) & ~double | (single - _ONES) & ~single) & HIGH_BITS
+    start, size = int64(data.ctypes.data), int64(data.size)
+    while at + 16 <= size:
+        found = equal_of_16(start + at, 34) | equal_of_16(start + at, 39)
         if found != 0:
-            return at + first_marked(found)
-        at += 8
+            return at + trailing_zeros(found)
+        at += 16
     while at < size and data[at] != 34 and data[at] != 39:
         at += 1
     return at
@@ -478,7 +492,7 @@ def find_pluses(data: U8, place: I64, rows: I64Rows) -> Int:
     """
     size, count, at = int64(data.size), 0, int64(place[0])
     while count < rows.shape[0]:
-        plus = next_of(data, at, 43)
+        plus = far_next_of(data, at, 43)
         if plus >= size:
             at = size
             break
