@@ -34,7 +34,7 @@ from minutch.kernels.html import (
     says_nofollow,
     says_post,
 )
-from minutch.kernels.memory import copy_bytes, load8, load32, scratch64
+from minutch.kernels.memory import copy_bytes, load8, load32, next_byte, scratch64
 from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inner, int64, kernel, uint64
 from minutch.kernels.textlinks import candidate_at
 
@@ -58,17 +58,14 @@ REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, TYPE_OF, TONGUE, SPEC
     OF_EMPTY_FORM,
     OF_POST,
     OF_BASE,
-    OF_EQUIVALENT,
     OF_META,
-    OF_RELATION,
-    OF_TYPE,
-    OF_TARGET,
+    OF_LINK,
     OF_CANDIDATE,
     OTHERS,
-) = range(14)
-"""What a value is; from OTHERS on, that of the attribute of this place. A `link` element, but for
-style sheets, has its relations, its media type and its target, in this order, perhaps empty.
-OF_CANDIDATE: a URL of a srcset.
+) = range(11)
+"""What a value is; from OTHERS on, that of the attribute of this place. OF_META: http-equiv, which
+may be empty, and content; OF_LINK: relations, media type (the same) and target of a `link` element
+but for style sheets, with NULs between, which no attribute has. OF_CANDIDATE: a URL of a srcset.
 """
 _STYLES = np.frombuffer(b"stylesheet", np.uint8)
 _DATA = np.frombuffer(b"data:", np.uint8)
@@ -130,11 +127,8 @@ def _may_hold_page(data: Int, size: Int) -> Bool:
 @inner
 def _has_link_of_style(data: Int, size: Int) -> Bool:
     """Tell whether a style may have url() or @import."""
-    for i in range(size):
-        byte = load8(data + i)
-        if byte == 40 or byte == 64:  # noqa: PLR1714 - for Numba
-            return True
-    return False
+    end = data + size
+    return next_byte(data, end, 40) < end or next_byte(data, end, 64) < end
 
 
 @inner
@@ -161,7 +155,7 @@ def _put_any(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I64
         state[1] = -1
         return
     copy_bytes(out.ctypes.data + used, data, size)
-    rows[count, 0], rows[count, 1] = kind, used + size
+    rows[count, 0], rows[count, 1], rows[count, 2] = kind, used, used + size
     state[0], state[1] = count + 1, used + size
 
 
@@ -170,6 +164,18 @@ def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I
     """Append a value, if there is one."""
     if size > 0:
         _put_any(kind, data, size, out, rows, state)
+
+
+@inner
+def _put_more(data: Int, size: Int, out: U8, rows: I64Rows, state: I64) -> None:
+    """Append a NUL and more to the last value."""
+    used = state[1]
+    if used >= 0 and used + 1 + size <= out.size:
+        out[used] = 0
+        copy_bytes(out.ctypes.data + used + 1, data, size)
+        state[1] = rows[state[0] - 1, 2] = used + 1 + size
+    else:
+        state[1] = -1
 
 
 @inner
@@ -205,12 +211,13 @@ def _put_link(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: 
     if relation == 0 or target == 0:
         return
     data, size = _value_of(relation)
-    if size != _STYLES.size or not begins(data, size, _STYLES):
-        _put_any(OF_RELATION, data, size, out, rows, state)
-        data, size = _value_of(kind) if kind != 0 and tongue == 0 else (int64(0), int64(0))
-        _put_any(OF_TYPE, data, size, out, rows, state)
-        data, size = _value_of(target)
-        _put_any(OF_TARGET, data, size, out, rows, state)
+    if size == _STYLES.size and begins(data, size, _STYLES):
+        return
+    media, media_size = _value_of(kind) if kind != 0 and tongue == 0 else (int64(0), int64(0))
+    _put_any(OF_LINK, data, size, out, rows, state)
+    _put_more(media, media_size, out, rows, state)
+    data, size = _value_of(target)
+    _put_more(data, size, out, rows, state)
 
 
 @inner
@@ -232,17 +239,10 @@ def _put_special(
         first = load8(data)
         # `.`, `/` or `h`: the start of a URL or path.
         counts = (first >= 46 and first <= 47) or first | uint64(32) == 104
-        if values[EQUIVALENT, 1] > 0:
-            counts = True
-            _put_value(
-                OF_EQUIVALENT, values[EQUIVALENT, 0], values[EQUIVALENT, 1], out, rows, state
-            )
-        for i in range(size):
-            if counts:
-                break
-            counts = load8(data + i) == 60
-        if counts:
-            _put_value(OF_META, data, size, out, rows, state)
+        end = data + size
+        if counts or values[EQUIVALENT, 1] > 0 or next_byte(data, end, 60) < end:
+            _put_any(OF_META, values[EQUIVALENT, 0], values[EQUIVALENT, 1], out, rows, state)
+            _put_more(data, size, out, rows, state)
 
 
 @kernel
@@ -256,7 +256,7 @@ def find_links(
 ) -> Int:
     """Copy the values of `root` and what is below it that may have links which only browsers
     follow, and what `link` elements say, in the page's order: how many, FULL or UNSURE. A row is
-    what a value is, and where it ends. `values` is room for those of one element, one for each
+    what a value is, and its bounds. `values` is room for those of one element, one for each
     SPECIAL attribute.
     """
     node, drawing, state = root, int64(0), scratch64(2)
@@ -298,7 +298,8 @@ def find_links(
                 size = _put_text(node, out, state[1])
                 if size != state[1]:
                     if size >= 0 and state[0] < rows.shape[0]:
-                        rows[state[0], 0], rows[state[0], 1] = OF_STYLE, size
+                        row = rows[state[0]]
+                        row[0], row[1], row[2] = OF_STYLE, state[1], size
                         state[0] += 1
                     else:
                         size = -1
@@ -365,10 +366,12 @@ def _is_of_event(name: Int) -> Bool:
 @inner
 def _is_script(data: Int, size: Int) -> Bool:
     """Tell whether `javascript:` stands there in any case."""
-    last = _JAVASCRIPT.size - 1
-    for colon in range(last, size):
-        if load8(data + colon) == 58 and begins(data + colon - last, _JAVASCRIPT.size, _JAVASCRIPT):
+    last, end = _JAVASCRIPT.size - 1, data + size
+    colon = next_byte(data + last, end, 58)
+    while colon < end:
+        if begins(colon - last, _JAVASCRIPT.size, _JAVASCRIPT):
             return True
+        colon = next_byte(colon + 1, end, 58)
     return False
 
 

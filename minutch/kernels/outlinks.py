@@ -1,5 +1,5 @@
-"""Kernels over the links of many pages: which are kept, by a table of verdicts, and the records
-that they become.
+"""Kernels over the links of pages: what is found in one brought together, which of many pages' are
+kept, by a table of verdicts, and the records that they become.
 
 Links are runs of serialized Outlinks (minutch.records.links), URLs UTF-8.
 """
@@ -309,3 +309,58 @@ def drop_targets(data: U8, count: Int, targets: U8, ends: I64, out: U8, size: I6
             kept += 1
     size[0] = to
     return kept
+
+
+class LinkTargets(NamedTuple):
+    """The fields of what may be links of a page: values, with what each is and its bounds; which of
+    these are targets; and targets of others, each with its end and the row that it comes before.
+    """
+
+    values: U8
+    rows: I64Rows
+    is_target: Flags
+    others: U8
+    places: I64Rows
+
+
+@inner
+def _put_target(data: U8, at: Int, end: Int, seed: Int, slots: I64, out: U8, to: Int) -> Int:
+    """Append a link to a target unless it is there; where the links end then."""
+    size, mask = end - at, len(slots) - 1
+    if size == 0 or data[at] == 35:  # a place in the page itself
+        return to
+    slot = int64(string_hash(_address(data, at), size, seed)) & mask
+    while slots[slot]:
+        length, start = vint_at(out, slots[slot] - 1, to)
+        if length == size and _equal(out, start, data, at, size):
+            return to
+        slot = (slot + 1) & mask
+    slots[slot] = to + 1
+    to = put_vint(out, to, size)
+    copy_bytes(_address(out, to), _address(data, at), size)
+    to += size
+    out[to] = out[to + 1] = 0  # no anchor, no metadata
+    return to + 2
+
+
+@kernel
+def join_targets(found: LinkTargets, seed: Int, slots: I64, out: U8, size: I64) -> Int:
+    """Write a link without an anchor for each target that a page has, each once, in the order of
+    rows: how many, and in `size[0]` their bytes. `slots`, zeros, are a power of two and more than
+    there may be.
+    """
+    values, rows, is_target, others, places = found
+    other = before = to = int64(0)
+    links = 0
+    for row in range(len(rows) + 1):
+        while other < len(places) and places[other, 1] <= row:
+            end = _put_target(others, before, places[other, 0], seed, slots, out, to)
+            before = places[other, 0]
+            links += end > to
+            to, other = end, other + 1
+        if row < len(rows) and is_target[rows[row, 0]]:
+            end = _put_target(values, rows[row, 1], rows[row, 2], seed, slots, out, to)
+            links += end > to
+            to = end
+    size[0] = to
+    return links

@@ -11,13 +11,11 @@ for programs is left out (`is_for_programs`), but with the kind `program`.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -27,7 +25,9 @@ from minutch.errors import ParseError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import occurrences as kernels
 from minutch.kernels import tags
+from minutch.kernels.hash import SEED
 from minutch.kernels.html import SHORT_NAME
+from minutch.kernels.outlinks import LinkTargets, join_targets
 from minutch.records.links import Outlink, OutlinkRun, joined
 
 from .elements import (
@@ -41,8 +41,10 @@ from .elements import (
     URLS,
     Elements,
     LinkAttribute,
+    in_conditional_comments,
     in_css,
     in_css_bytes,
+    in_data_url,
     in_list,
     in_policy,
     in_srcset,
@@ -50,6 +52,7 @@ from .elements import (
     is_likely,
     is_nofollow,
     kinds_of,
+    lost_frames,
     places_of_urls,
     read_refresh,
 )
@@ -73,6 +76,8 @@ _SPECIAL_ATTRIBUTES: Final = (
 _ROOM: Final = 1 << 16
 """Bytes of values, at first."""
 _MOST_KEPT: Final = 1 << 22
+_MOST_BESIDE: Final = 7
+"""Bytes of a link beside its target: the target's size, no anchor, no metadata."""
 
 
 def selectors_of(places: Mapping[str, LinkAttribute]) -> str:
@@ -136,28 +141,26 @@ class LinkFinder:
         self._make_room(_ROOM)
 
     def _make_room(self, size: int) -> None:
-        self._room, self._rows = np.empty(size, np.uint8), np.empty((size >> 4, 2), np.int64)
+        self._room, self._rows = np.empty(size, np.uint8), np.empty((size >> 4, 3), np.int64)
 
-    def find(self, document: LexborHTMLParser) -> list[tuple[int, bytes]] | None:
-        """Returns what each value is and the value, in the order of the page; None where that takes
-        Python's Unicode.
+    def find(self, document: LexborHTMLParser) -> tuple[bytes, np.ndarray] | None:
+        """Returns values, and what each is with its bounds, in the order of the page; None where
+        that takes Python's Unicode.
         """
         root = document.root
         if root is None:
-            return []
+            return b"", self._rows[:0]
         tables = self._elements, self._attributes, self._values
         with self._lock:
             while (
                 count := kernels.find_links(root.mem_id, *tables, self._room, self._rows)
             ) == kernels.FULL:
                 self._make_room(2 * len(self._room))
-            rows = self._rows[: max(count, 0)].tolist()
-            data = self._room[: rows[-1][1] if rows else 0].tobytes()
+            rows = self._rows[: max(count, 0)].copy()
+            data = self._room[: rows[-1, 2] if count > 0 else 0].tobytes()
             if len(self._room) > _MOST_KEPT:
                 self._make_room(_ROOM)
-        starts = [0, *(end for _, end in rows)]
-        found = [(kind, data[at:end]) for (kind, end), at in zip(rows, starts, strict=False)]
-        return None if count == kernels.UNSURE else found
+        return None if count == kernels.UNSURE else (data, rows)
 
 
 def _kind_of(name: str, places: Mapping[str, LinkAttribute]) -> int:
@@ -165,8 +168,6 @@ def _kind_of(name: str, places: Mapping[str, LinkAttribute]) -> int:
     flag = {CSS: kernels.IN_STYLE, SRCSET: kernels.IN_SET}.get(held, 0)
     return flag | kernels.ALONE * (":" in name)
 
-
-_OF_LINK: Final = (kernels.OF_RELATION, kernels.OF_TYPE, kernels.OF_TARGET)
 
 DEEPEST: Final = 3
 """Levels of pages within pages."""
@@ -176,13 +177,6 @@ _HEAD: Final = 4096
 _DOCTYPE: Final = re.compile(
     rb"\s*+<!doctype\s++[^\s>]++\s++system\s*+([\"'])([^\"'>]++)\1", re.IGNORECASE
 )
-_FRAME: Final = re.compile(
-    rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)",
-    re.IGNORECASE | re.DOTALL,
-)
-_DATA: Final = re.compile(
-    r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL
-)
 _READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
     URL: lambda value: (value,),
     URLS: in_list,
@@ -190,8 +184,14 @@ _READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
     CSS: in_css,
     LIKELY: lambda value: (value,) if is_likely(value) else (),
 }
+
+
+def _alone(value: bytes) -> tuple[bytes]:
+    return (value,)
+
+
 _READERS_OF_BYTES: Final[Mapping[str, Callable[[bytes], Iterable[bytes]]]] = {
-    URL: lambda value: (value,),
+    URL: _alone,
     URLS: lambda value: map(encode_text, in_list(value.decode())),
     SRCSET: lambda value: map(encode_text, in_srcset(value.decode())),
     CSS: lambda value: map(encode_text, in_css_bytes(value)),
@@ -270,6 +270,14 @@ class BrowserLinks:
             readers[kernels.OF_STYLE] = _READERS_OF_BYTES[CSS]
         return readers
 
+    @cached_property
+    def _is_target(self) -> np.ndarray:
+        """Whether a value, by what it is, is a link as it stands."""
+        assert self._finder is not None
+        found = np.zeros(kernels.OTHERS + len(self._finder.attributes), np.bool_)
+        found[[kind for kind, read in self._of_value.items() if read is _alone]] = True
+        return found
+
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, marks: int
     ) -> Sequence[Outlink]:
@@ -278,8 +286,7 @@ class BrowserLinks:
         are left out that are for programs.
         """
         others: set[bytes] = set()
-        found = dict.fromkeys(self._targets(data, document, page, read, marks, 1, others))
-        targets = [target for target in found if target and not target.startswith(b"#")]
+        found = self._targets(data, document, page, read, marks, 1, others)
         links: Sequence[Outlink] = page.links
         if others and "program" not in self.kinds:
             links = (
@@ -287,7 +294,7 @@ class BrowserLinks:
                 if isinstance(links, OutlinkRun)
                 else [one for one in links if one.anchor or encode_text(one.to_url) not in others]
             )
-        return joined(links, OutlinkRun.to(targets)) if targets else links
+        return joined(links, found) if found else links
 
     def _targets(
         self,
@@ -298,28 +305,32 @@ class BrowserLinks:
         marks: int,
         level: int,
         others: set[bytes],
-    ) -> Iterator[bytes]:
+    ) -> OutlinkRun:
+        """Returns links to what a page names, each once."""
         inside: list[bytes] = []
         kinds = self.kinds
+        found: list[tuple[int, bytes]] = []
         if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
-            yield match[2].decode("utf-8", "replace").encode()
+            found.append((0, match[2].decode("utf-8", "replace").encode()))
         values = None if self._finder is None else self._finder.find(document)
         if values is not None:
-            yield from self._of_values(values, inside, others)
+            found += self._of_values(*values, inside, others)
         else:
             others.update(_for_programs(document))
             for node in _with_drawings(document.css(self._selectors)):
-                yield from map(encode_text, self._of_element(node, inside))
+                found += [(0, encode_text(link)) for link in self._of_element(node, inside)]
+        last = 0 if values is None else len(values[1])
         if "text" in kinds:
-            for start, end in places_of_urls(page.text):
-                yield page.text[start:end]
+            found += [(last, page.text[start:end]) for start, end in places_of_urls(page.text)]
         if "comment" in kinds and marks & tags.CONDITION:
-            inside += _conditional_comments(data)
+            inside += in_conditional_comments(data)
         if "frame" in kinds and marks & tags.FRAME:
-            inside += _lost_frames(data, document)
-        if level < DEEPEST:
-            for markup in inside:
-                yield from self._of_page_within(markup, read, level + 1)
+            inside += lost_frames(data, document)
+        for markup in inside if level < DEEPEST else ():
+            found += [(last, link) for link in self._of_page_within(markup, read, level + 1)]
+        if values is None:
+            return run_of(b"", _NO_ROWS, _NO_KINDS, found)
+        return run_of(*values, self._is_target, found)
 
     def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[bytes]:
         has_urls = "text" in self.kinds and b"://" in _DRAWING.sub(b"", data)
@@ -329,35 +340,37 @@ class BrowserLinks:
             document, page = read(data)
             yield from (encode_text(link.to_url) for link in page.links)
             marks = tags.marks_of(np.frombuffer(data, np.uint8))
-            yield from self._targets(data, document, page, read, marks, level, set())
+            found = self._targets(data, document, page, read, marks, level, set())
+            yield from (encode_text(link.to_url) for link in found)
 
     def _of_values(
-        self, values: Sequence[tuple[int, bytes]], inside: list[bytes], others: set[bytes]
-    ) -> list[bytes]:
-        """Returns the links in values; pages in them are added to `inside`, what is for programs to
-        `others`.
+        self, data: bytes, rows: np.ndarray, inside: list[bytes], others: set[bytes]
+    ) -> list[tuple[int, bytes]]:
+        """Returns the links within values, each with its value's row; pages in them are added to
+        `inside`, what is for programs to `others`.
         """
-        found: list[bytes] = []
-        equivalent, readers = "", self._of_value
-        for kind, value in values:
-            if (read := readers.get(kind)) is not None:
-                found += read(value)
+        found: list[tuple[int, bytes]] = []
+        readers = self._of_value
+        for row, (kind, start, end) in enumerate(rows.tolist()):
+            read = readers.get(kind)
+            if read is _alone:
+                continue
+            value = data[start:end]
+            if read is not None:
+                found += [(row, link) for link in read(value)]
+            elif kind == kernels.OF_LINK:
+                relation, media_type, target = value.decode().split("\0", 2)
+                if target and is_for_programs(relation, media_type):
+                    others.add(target.encode())
             elif kind == kernels.OF_DATA:
                 if "data" in self.kinds:
-                    inside += _page_in_url(value.decode())
-            elif kind == kernels.OF_EQUIVALENT:
-                equivalent = value.decode()
+                    inside += in_data_url(value.decode())
             elif kind == kernels.OF_META:
-                found += map(encode_text, self._of_meta(equivalent, value.decode(), inside))
-                equivalent = ""
+                equivalent, content = value.decode().split("\0", 1)
+                links = self._of_meta(equivalent, content, inside)
+                found += [(row, encode_text(link)) for link in links]
             elif kind >= kernels.OTHERS:  # what is left holds a page
                 inside.append(value)
-        said = [value for kind, value in values if kind in _OF_LINK]
-        others.update(
-            target
-            for relation, media_type, target in zip(said[::3], said[1::3], said[2::3], strict=True)
-            if target and is_for_programs(relation.decode(), media_type.decode())
-        )
         return found
 
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
@@ -378,7 +391,7 @@ class BrowserLinks:
                 else:
                     yield from _READERS[attribute.holds](value)
             if "data" in self.kinds and value[:5].lower() == "data:":
-                inside += _page_in_url(value)
+                inside += in_data_url(value)
         special = _SPECIAL.get(tag)
         if special is not None:
             yield from special(
@@ -433,6 +446,28 @@ class BrowserLinks:
             yield content
 
 
+_NO_ROWS: Final = np.empty((0, 3), np.int64)
+_NO_KINDS: Final = np.empty(0, np.bool_)
+
+
+def run_of(
+    data: bytes, rows: np.ndarray, is_target: np.ndarray, found: Sequence[tuple[int, bytes]]
+) -> OutlinkRun:
+    """Returns links to values that are targets, and to those found before the values of rows."""
+    if not found and not is_target[rows[:, 0]].any():
+        return OutlinkRun(0, b"")
+    most = len(rows) + len(found)
+    more = b"".join([link for _, link in found])
+    places = np.array([(len(link), row) for row, link in found], np.int64).reshape(-1, 2)
+    np.cumsum(places[:, 0], out=places[:, 0])
+    out = np.empty(len(data) + len(more) + _MOST_BESIDE * most, np.uint8)
+    slots, size = np.zeros(1 << most.bit_length() + 1, np.int64), np.zeros(1, np.int64)
+    others = np.frombuffer(more, np.uint8)
+    given = LinkTargets(np.frombuffer(data, np.uint8), rows, is_target, others, places)
+    count = join_targets(given, SEED, slots, out, size)
+    return OutlinkRun(count, out[: int(size[0])].tobytes())
+
+
 def _for_programs(document: LexborHTMLParser) -> Iterator[bytes]:
     """Yields the targets of `link` elements that are no pages."""
     for node in document.css("link[rel][href]"):
@@ -460,35 +495,3 @@ _SPECIAL: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
     "meta": BrowserLinks.of_meta,
 }
 """Elements whose links depend on more than one attribute."""
-
-
-def _conditional_comments(data: bytes) -> Iterator[bytes]:
-    """Yields the markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
-    start = data.find(b"<!--[if")
-    while start >= 0:
-        end = data.find(b"-->", start)
-        if end < 0:
-            return
-        _, _, markup = data[start:end].partition(b"]>")
-        yield markup.removesuffix(b"<![endif]")
-        start = data.find(b"<!--[if", end)
-
-
-def _lost_frames(data: bytes, document: LexborHTMLParser) -> Iterator[bytes]:
-    """Yields the frames of a page whose frameset browsers ignore, as it comes too late."""
-    frames = _FRAME.findall(data)
-    if frames and document.css_first("frame") is None:
-        yield b"<frameset>" + b"".join(frames)
-
-
-def _page_in_url(url: str) -> Iterator[bytes]:
-    """Yields the page, or the image of markup, that a data: URL holds (RFC 2397)."""
-    match = _DATA.match(url)
-    if match is None:
-        return
-    data = unquote_to_bytes(match[2])
-    if match[1].lower().endswith(";base64"):
-        with suppress(ValueError):
-            yield b64decode(data)
-    else:
-        yield data

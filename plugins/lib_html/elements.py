@@ -1,5 +1,5 @@
 """Reads which elements of a page count: those with links, those that end a line, those that are
-skipped; and the links in values of attributes and headers.
+skipped; and the links in values of attributes and headers, and pages within a page.
 
 Properties: parser.html.form.use_action, parser.html.outlinks.ignore_tags,
 parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
@@ -8,13 +8,16 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.errors import UrlError
@@ -353,6 +356,49 @@ def places_of_urls(text: bytes | bytearray) -> Iterator[list[int]]:
         if count < 0:
             rows = np.empty((2 * len(rows), 2), np.int64)
         yield from rows[: max(count, 0)].tolist()
+
+
+# Finds pages within a page.
+
+_FRAMES: Final = re.compile(
+    rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_PAGE: Final = re.compile(
+    r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+def in_conditional_comments(data: bytes) -> Iterator[bytes]:
+    """Yields the markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
+    start = data.find(b"<!--[if")
+    while start >= 0:
+        end = data.find(b"-->", start)
+        if end < 0:
+            return
+        _, _, markup = data[start:end].partition(b"]>")
+        yield markup.removesuffix(b"<![endif]")
+        start = data.find(b"<!--[if", end)
+
+
+def lost_frames(data: bytes, document: LexborHTMLParser) -> Iterator[bytes]:
+    """Yields the frames of a page whose frameset browsers ignore, as it comes too late."""
+    frames = _FRAMES.findall(data)
+    if frames and document.css_first("frame") is None:
+        yield b"<frameset>" + b"".join(frames)
+
+
+def in_data_url(url: str) -> Iterator[bytes]:
+    """Yields the page, or the image of markup, that a data: URL holds (RFC 2397)."""
+    match = _PAGE.match(url)
+    if match is None:
+        return
+    data = unquote_to_bytes(match[2])
+    if match[1].lower().endswith(";base64"):
+        with suppress(ValueError):
+            yield b64decode(data)
+    else:
+        yield data
 
 
 # Finds links in the headers that came with a page: Link, Refresh and Content-Location.

@@ -24,6 +24,7 @@ from plugins.lib_html.browserlinks import (
     _for_programs,
     _with_drawings,
     may_have_links,
+    run_of,
 )
 from plugins.lib_html.elements import (
     BROWSER_LINKS,
@@ -503,12 +504,13 @@ def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes], se
         return []
     inside: list[bytes] = []
     hosts: set[bytes] = set()
-    found = [link.decode() for link in of._of_values(values, inside, hosts) if link]
-    by_kernel = found, inside, hosts
+    run = run_of(*values, of._is_target, of._of_values(*values, inside, hosts))
+    by_kernel = [link.to_url for link in run], inside, hosts
     inside = []
     nodes = _with_drawings(document.css(of._selectors))
-    found = [link for node in nodes for link in of._of_element(node, inside) if link]
-    return [by_kernel, (found, inside, {*_for_programs(document)})]
+    found = dict.fromkeys(link for node in nodes for link in of._of_element(node, inside))
+    targets = [link for link in found if link and not link.startswith("#")]
+    return [by_kernel, (targets, inside, {*_for_programs(document)})]
 
 
 @given(st.text(alphabet=" \t\v\x1c\x7f,aé(0300wwx", max_size=24))

@@ -25,7 +25,7 @@ from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
 from plugins.headings.headings import HeadingsParseFilter
 from plugins.language_identifier.language import _identifier
-from plugins.lib_html.browserlinks import BrowserLinks, _with_drawings
+from plugins.lib_html.browserlinks import BrowserLinks, _with_drawings, run_of
 from plugins.lib_html.elements import Elements, in_css, in_text
 from plugins.lib_html.maintext import KINDS, MODEL, NameWeights, Scorer, features_of
 from plugins.lib_html.textblocks import Blocks, Flattener, block_of_line, places
@@ -150,17 +150,20 @@ def find_links_of_browsers(made: Made) -> Ways:
     assert finder is not None
 
     def by_kernel() -> list[list[str]]:
-        found = (
-            (links._of_values(finder.find(document) or (), [], set())) for document in documents
-        )
-        return [[link.decode() for link in page if link] for page in found]
+        pages = [own for document in documents if (own := finder.find(document)) is not None]
+        found = [links._of_values(*own, [], set()) for own in pages]
+        runs = [
+            run_of(*own, links._is_target, more) for own, more in zip(pages, found, strict=True)
+        ]
+        return [[link.to_url for link in run] for run in runs]
 
     def by_selectors() -> list[list[str]]:
         pages = (_with_drawings(document.css(links._selectors)) for document in documents)
         found = (
-            [target for node in page for target in links._of_element(node, [])] for page in pages
+            dict.fromkeys(target for node in page for target in links._of_element(node, []))
+            for page in pages
         )
-        return [[*filter(None, page)] for page in found]
+        return [[one for one in page if one and not one.startswith("#")] for page in found]
 
     return Ways(by_kernel, by_selectors)
 
@@ -382,6 +385,20 @@ def leave_links_out(made: Made) -> Ways:
         return OutlinkRun.of(kept)
 
     return Ways(lambda: run.without(targets), by_python)
+
+
+@row("outlinks.join_targets", by="Python: a dict of targets")
+def join_targets_found(made: Made) -> Ways:
+    targets = [f"/posts/{i % 900}.html".encode() for i in range(_ODD_LINKS)]
+    data, ends = b"".join(targets), np.cumsum([*map(len, targets)])
+    rows = np.stack((np.zeros(len(ends), np.int64), ends - [*map(len, targets)], ends), axis=1)
+    others = [(row, b"#top") for row in range(0, len(targets), 99)]
+
+    def by_python() -> OutlinkRun:
+        found = dict.fromkeys(data[start:end] for _, start, end in rows.tolist())
+        return OutlinkRun.to([target for target in found if not target.startswith(b"#")])
+
+    return Ways(lambda: run_of(data, rows, np.ones(1, np.bool_), others), by_python)
 
 
 @row("simhash.word_hashes", "simhash.simhash", by="NumPy: unit by unit, all words at once")
