@@ -9,6 +9,7 @@ import numpy as np
 from minutch.kernels.hash import string_hash
 from minutch.kernels.memory import (
     HIGH_BITS,
+    equal_of_16,
     far_next_byte,
     least_of_16,
     load8,
@@ -144,6 +145,22 @@ def far_next_of(data: U8, at: Int, byte: Int) -> Int:
     """Find the same of a byte that is rare."""
     start, size = int64(data.ctypes.data), int64(data.size)
     return far_next_byte(start + at, start + size, byte) - start
+
+
+@inlined
+def next_quote(data: U8, at: Int) -> Int:
+    """Find where a quote comes next, single or double, from `at` on; the size of the data if none
+    does.
+    """
+    start, size = int64(data.ctypes.data), int64(data.size)
+    while at + 16 <= size:
+        found = equal_of_16(start + at, 34) | equal_of_16(start + at, 39)
+        if found != 0:
+            return at + trailing_zeros(found)
+        at += 16
+    while at < size and data[at] != 34 and data[at] != 39:
+        at += 1
+    return at
 
 
 @inlined

@@ -22,7 +22,7 @@ from minutch.kernels.native import (
     kernel,
     uint64,
 )
-from minutch.kernels.scan import blank_size, far_next_of, lower, next_of, stands
+from minutch.kernels.scan import blank_size, far_next_of, lower, next_of, next_quote, stands
 
 
 @inner
@@ -301,19 +301,6 @@ is.
 ALONE, JOINED, ASK = range(3)
 
 
-@inlined
-def _next_quote(data: U8, at: Int) -> Int:
-    start, size = int64(data.ctypes.data), int64(data.size)
-    while at + 16 <= size:
-        found = equal_of_16(start + at, 34) | equal_of_16(start + at, 39)
-        if found != 0:
-            return at + trailing_zeros(found)
-        at += 16
-    while at < size and data[at] != 34 and data[at] != 39:
-        at += 1
-    return at
-
-
 _IN_NAMES, _OF_TEMPLATES, _LATER = 1, 2, 4
 _IN_SCRIPTS = np.zeros(256, np.uint8)
 """What a byte is in a script: one of a name, one of what scripts make URLs of; _LATER ends a
@@ -405,7 +392,7 @@ def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
     size, count = int64(data.size), 0
     at = found = int64(place[0])
     while count < rows.shape[0]:
-        quote = _next_quote(data, at)
+        quote = next_quote(data, at)
         if quote >= size:
             found = size
             break

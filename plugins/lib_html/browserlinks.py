@@ -326,7 +326,8 @@ class BrowserLinks:
             inside += in_conditional_comments(data)
         if "frame" in kinds and marks & tags.FRAME:
             inside += lost_frames(data, document)
-        for markup in inside if level < DEEPEST else ():
+        # Each once: the icons of a list are all the same.
+        for markup in dict.fromkeys(inside) if level < DEEPEST else ():
             found += [(last, link) for link in self._of_page_within(markup, read, level + 1)]
         if values is None:
             return run_of(b"", _NO_ROWS, _NO_KINDS, found)
