@@ -21,7 +21,7 @@ from minutch.plugin.urlrules import UrlShortcut
 from minutch.records import metadata_columns as metadata
 from minutch.urls.hostcolumns import hosts_of, lack_host
 from minutch.urls.patterns import form_hashes, patterns
-from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.frame import has_repeats, sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from plugins.urlfilter_regex.regex_filter import SegmentLoop
 from tests.benchmarks.kernels.made import Made
@@ -98,6 +98,12 @@ def look_keys_up_in_a_table(made: Made) -> Ways:
         )
 
     return Ways(lambda: tuple(match(some, ordered)), by_polars)
+
+
+@row("keycolumns.repeats", by="Polars: shift, any")
+def find_repeats_in_a_sorted_column(made: Made) -> Ways:
+    ordered = made.ordered
+    return Ways(lambda: has_repeats(ordered), lambda: bool((ordered == ordered.shift()).any()))
 
 
 @row("keycolumns.sort_runs_in", by="NumPy: lexsort")
