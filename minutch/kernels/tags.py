@@ -202,11 +202,6 @@ def _has(data: U8, at: Int, end: Int, word: U8) -> Bool:
     return False
 
 
-_FIRST = np.zeros(256, np.bool_)
-"""The first letters of what is asked for."""
-_FIRST[np.frombuffer(b"!bBfFmM", np.uint8)] = True
-
-
 @inner
 def _mark_at(data: U8, name: Int) -> Int:
     """What markup has by the tag whose name begins there."""
@@ -236,7 +231,7 @@ def marks_of(data: U8) -> Int:
                 marked &= marked - uint64(1)
         at += 16
     while at + 1 < size:
-        if data[at] == 60 and _FIRST[data[at + 1]]:
+        if data[at] == 60:
             found |= _mark_at(data, at + 1)
         at += 1
     return found

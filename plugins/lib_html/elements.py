@@ -60,7 +60,8 @@ addresses of the page itself. WordPress names six of them on each page.
 """
 _DATA_TYPE: Final = re.compile(
     r"\s*(?:application/(?!feed\+json)(?:[\w.-]+\+)?json"
-    r"|[\w.-]+/[\w.-]+\+oembed|application/(?:opensearchdescription|rsd|wlwmanifest)\+xml|application/x-wiki)\s*(?:;|\Z)",
+    r"|[\w.-]+/[\w.-]+\+oembed"
+    r"|application/(?:opensearchdescription|rsd|wlwmanifest)\+xml|application/x-wiki)\s*(?:;|\Z)",
     re.IGNORECASE,
 )
 """Media types in which only programs read a page: JSON that is no feed, oEmbed, the source of a

@@ -361,7 +361,7 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     is_redirect = pages["status"].is_in(_REDIRECTS)
     of_redirects = pages["metadata"].zip_with(is_redirect, pl.Series([None], dtype=pl.Binary))
     targets = values_of(of_redirects, _TARGET)
-    urls = [target_of(status) for status in targets.values()]
+    urls = [*map(target_of, targets.values())]
     target = content.clear().extend_constant(None, len(content))
     if targets:
         said, where = pl.Series(urls, dtype=pl.String).hash(), [*targets]

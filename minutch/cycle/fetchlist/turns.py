@@ -28,8 +28,8 @@ from minutch.job import Counters
 from minutch.work.engine.interface import TableNumber
 
 _ROW: Final = 96
-"""Bytes of memory, about, for an entry while those that are held are sorted, and what of the tables
-that are being read is not its own.
+"""Bytes of memory, about, for an entry while those that are held are sorted, with a share of the
+tables that are being read meanwhile.
 """
 _LAST: Final = (1 << 64) - 1
 _FULL: Final = 0.75
